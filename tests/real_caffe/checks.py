@@ -21,21 +21,8 @@ from checking import Checks
 from training import train
 from tree import Finished, Missing
 
-SYMBOL = re.compile(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbol `(_ZN5caffe12SyncedMemory\w+)'")
 CAFFES_WORDS = re.compile(r"Check failed: \*ptr host allocation of size (\d+) failed")
 ENORMOUS_BYTES = 4 * 32768 * 65535  # pycaffe_out_of_memory.py's blob
-
-
-def bindings(checks: Checks, arguments: list[str]) -> set[tuple[str, str]]:
-    """Which library each SyncedMemory symbol was bound to, by the loader's own account."""
-    output = checks.folder / "bindings"
-    for old in checks.folder.glob("bindings.*"):
-        old.unlink()
-    settings = {"LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(output), "LD_BIND_NOW": "1"}
-    run = checks.caffe.run(arguments, checks.folder, preload=checks.library, settings=settings)
-    assert run.status == 0, f"{Path(arguments[0]).name} {run.ending()}"
-    text = "".join(path.read_text() for path in checks.folder.glob("bindings.*"))
-    return {(symbol, target) for _, target, symbol in SYMBOL.findall(text)}
 
 
 def every_test_of_caffes_own_suite_passes(checks: Checks) -> str:
@@ -88,21 +75,6 @@ def nothing_reaches_the_original(checks: Checks) -> str:
     ours = train(checks.caffe, checks.prepared, preload=checks.library, library_path=str(folder))
     assert ours.files == checks.trained(False).files, "the models differ"
     return f"{len(trapped)} functions trapped"
-
-
-def every_symbol_binds_to_the_library(checks: Checks) -> str:
-    """the loader binds every SyncedMemory symbol of caffe and pycaffe to the library"""
-    seen = set()
-    for program in (
-        [checks.caffe.part("program"), "--version"],
-        [checks.caffe.part("python"), "-c", "import caffe"],
-    ):
-        bound = bindings(checks, program)
-        assert bound, f"the loader bound no SyncedMemory symbol for {Path(program[0]).name}"
-        elsewhere = {f"{symbol} to {target}" for symbol, target in bound if target != str(checks.library)}
-        assert not elsewhere, f"bound elsewhere: {', '.join(sorted(elsewhere))}"
-        seen |= {symbol for symbol, _ in bound}
-    return f"{len(seen)} symbols"
 
 
 def pycaffe_computes_the_same(checks: Checks) -> str:
@@ -164,7 +136,6 @@ def otherwise_it_dies_with_caffes_words(checks: Checks) -> str:
 
 
 ALL: list[Callable[[Checks], str]] = [
-    every_symbol_binds_to_the_library,
     a_training_is_the_same_byte_for_byte,
     every_object_made_is_destroyed,
     nothing_reaches_the_original,

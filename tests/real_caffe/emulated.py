@@ -24,7 +24,6 @@ ALL = [
     a_caffe_that_is_bound_within_itself_trains_the_same,
     command.a_training_under_run_is_the_same_and_is_accounted_for,
     common.the_librarys_limit_is_a_memory_error,
-    common.every_symbol_binds_to_the_library,
     common.pycaffe_computes_the_same,
     command.the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles,
     command.solvers_with_two_histories_have_names_for_both,
