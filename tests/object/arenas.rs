@@ -34,7 +34,7 @@ fn beside(call: Call) {
         work();
         _ = sender.send(());
     });
-    WENT_ON.fetch_add(usize::from(receiver.recv_timeout(Duration::from_secs(10)).is_ok()), Relaxed);
+    WENT_ON.fetch_add(usize::from(receiver.recv_timeout(Duration::from_secs(HANGS_AFTER.into())).is_ok()), Relaxed);
 }
 
 #[unsafe(no_mangle)]
