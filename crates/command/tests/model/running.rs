@@ -42,3 +42,11 @@ pub fn small() -> Vec<u8> {
     ]
     .concat()
 }
+
+/// On a disk that is full after so many KiB.
+pub fn up_to(kib: u64, folder: &Folder, arguments: &str) -> (i32, String) {
+    let script = format!("ulimit -f {kib}; exec \"$0\" model {arguments}");
+    let mut bash = Command::new("bash");
+    let (status, _, error) = said(bash.args(["-c", &script, env!("CARGO_BIN_EXE_syncedmem")]).current_dir(&folder.0));
+    (status, error)
+}

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::running::{Running, said, small};
+use crate::running::{Running, said, small, up_to};
 use crate::support::*;
 use serde_json::{Value, json};
 
@@ -221,20 +221,12 @@ fn arrays_whose_names_no_archive_may_have_are_not_exported_to_one() {
     assert!(status == 1 && error.contains("too long for an archive; export to safetensors instead"), "{error}");
 }
 
-/// On a disk that is full after so many KiB.
-fn exported_up_to(kib: u64, folder: &Folder, file: &str) -> (i32, String) {
-    let script = format!("ulimit -f {kib}; exec \"$0\" model export {file} --to npz");
-    let mut bash = Command::new("bash");
-    let (status, _, error) = said(bash.args(["-c", &script, env!("CARGO_BIN_EXE_syncedmem")]).current_dir(&folder.0));
-    (status, error)
-}
-
 #[test]
 fn a_full_disk_is_one_sentence_whenever_an_archive_meets_it() {
     let folder = Folder::new("full");
     // 2 KiB of values are written when the archive ends.
     folder.named("little.caffemodel", &layer("a", "Scale", &[blob(&[512], &[1.0; 512])]));
-    let (status, error) = exported_up_to(1, &folder, "little.caffemodel");
+    let (status, error) = up_to(1, &folder, "export little.caffemodel --to npz");
     assert_eq!((status, error.lines().count()), (1, 1), "{error}");
     assert!(error.contains("little.npz cannot be written: the process may make no longer file (ulimit -f)"), "{error}");
 }
@@ -244,7 +236,7 @@ fn an_export_that_fails_leaves_what_was_there() {
     let folder = Folder::new("fails");
     let file = folder.named("big.caffemodel", &layer("a", "Scale", &[blob(&[100_000], &vec![1.0; 100_000])]));
     folder.named("big.npz", b"as before");
-    let (status, error) = exported_up_to(64, &folder, "big.caffemodel");
+    let (status, error) = up_to(64, &folder, "export big.caffemodel --to npz");
     assert_eq!(status, 1);
     assert!(error.contains("big.npz cannot be written: the process may make no longer file (ulimit -f)"), "{error}");
     assert_eq!(std::fs::read(folder.0.join("big.npz")).unwrap(), b"as before");
