@@ -120,12 +120,10 @@ fn the_recording_of_a_run_that_goes_on_or_was_cut_off_is_found_beside_its_name()
         assert!(exported.ok().contains("\"allocated\""));
         assert!(diff.output.contains(note), "{diff:?}");
     };
-    is_read(&format!("the run of process {number} goes on: this is what it has recorded to t.trace-run-{number}-0"));
+    is_read(&format!("the run of process {number} goes on: this is what it has recorded to t.trace-run-{number}-"));
     send(&child, libc::SIGKILL);
     child.wait().unwrap();
-    is_read(&format!(
-        "the run of process {number} was cut off: this is what it had recorded to t.trace-run-{number}-0"
-    ));
+    is_read(&format!("the run of process {number} was cut off: this is what it had recorded to t.trace-run-{number}-"));
     // A later run that ends has its file, and nothing is said of the one before.
     drop(going_on(&workshop).wait_with_output().unwrap());
     let told = workshop.syncedmem(&["report", "t.trace", "--text"]);

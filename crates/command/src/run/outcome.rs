@@ -35,15 +35,15 @@ impl Report {
     pub fn end(self, finished: &Finished, program: &OsStr, library: &Path, shown: Shown, mut recordings: Recordings) {
         let followed = recordings.stop_following();
         if !recordings.are_there() {
-            return say::error(nothing_recorded(finished, program, library, &recordings.folder));
+            return say::error(nothing_recorded(finished, program, library, recordings.folder()));
         }
-        match report::read::folder(&recordings.folder, followed) {
+        match report::read::folder(recordings.folder(), followed) {
             Ok(mut trace) => {
                 trace.name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
                 explain(&mut trace, finished);
                 self.give(&trace, shown);
             }
-            Err(why) => say::error(format_args!("{}: {why}", recordings.folder.display())),
+            Err(why) => say::error(format_args!("{}: {why}", recordings.folder().display())),
         }
         match recordings.keep() {
             Ok(None) => {}

@@ -1,16 +1,17 @@
 //! The folder that every process of the program records to, and what becomes of it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use syncedmem_trace::recording::HEADER;
 use syncedmem_trace::recording::header::{MAGIC, RUN_AT, is_unfinished};
 use syncedmem_trace_reader::ReadError;
 use syncedmem_trace_reader::family::{self, Member};
+use tempfile::TempDir;
 
 use super::follow::Follower;
 use crate::report::read::Open;
@@ -20,12 +21,11 @@ use crate::unfinished::RUN;
 pub const IS_LINK: &str = "it is a symbolic link, which is not followed; name the file itself";
 pub const NO_FILE: &str = "it is not a regular file; name one";
 
-/// Removed when this is dropped.
 #[derive(Debug)]
 pub struct Recordings {
-    pub folder: PathBuf,
+    /// Removed when this is dropped.
+    folder: TempDir,
     kept: Option<PathBuf>,
-    stays: bool,
     follower: Option<Follower>,
 }
 
@@ -37,17 +37,23 @@ impl Recordings {
             Some(file) => (file.clone(), "name another file with --trace"),
             None => (std::env::temp_dir().join("syncedmem"), "set TMPDIR to a folder that can be written"),
         };
-        let folder = new_folder(&name).map_err(|error| {
-            let place = name.parent().unwrap_or(Path::new("/")).display();
-            format!("the recordings' folder cannot be created in {place}: {error}; {hint}")
-        })?;
-        Ok(Recordings { follower: Some(Follower::start(&folder)), folder, kept, stays: false })
+        let mut prefix = name.file_name().unwrap_or_default().to_owned();
+        prefix.push(format!("{RUN}{}-", std::process::id()));
+        let mut folder = tempfile::Builder::new();
+        let folder =
+            folder.prefix(&prefix).permissions(Permissions::from_mode(0o700)).tempdir_in(name.with_file_name(""));
+        let folder = folder.map_err(|error| format!("the recordings' folder cannot be created: {error}; {hint}"))?;
+        Ok(Recordings { follower: Some(Follower::start(folder.path())), folder, kept })
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Of SYNCEDMEM_TRACE: a file for each process. Percent signs are doubled: they mean nothing.
     pub fn setting(&self) -> OsString {
         let mut name = Vec::new();
-        for &byte in self.folder.as_os_str().as_bytes() {
+        for &byte in self.folder().as_os_str().as_bytes() {
             name.extend(std::iter::repeat_n(byte, if byte == b'%' { 2 } else { 1 }));
         }
         name.extend(b"/%p");
@@ -65,25 +71,16 @@ impl Recordings {
 
     pub fn keep(&mut self) -> Result<Option<PathBuf>, String> {
         let Some(file) = &self.kept else { return Ok(None) };
-        let kept = match family::of(&self.folder) {
+        let kept = match family::of(self.folder()) {
             Err(ReadError::NoRecordings) => return Ok(None),
             Err(error) => Err(error.to_string()),
             Ok((members, _)) => move_all(&members, file).map_err(|error| say::reason(&error)),
         };
         kept.map(|()| Some(file.clone())).map_err(|why| {
-            self.stays = true;
-            let folder = self.folder.display();
+            self.folder.disable_cleanup(true);
+            let folder = self.folder.path().display();
             format!("{} cannot be written: {why}; the recordings stay in {folder}", file.display())
         })
-    }
-}
-
-impl Drop for Recordings {
-    fn drop(&mut self) {
-        if !self.stays {
-            // Ignored: files may stay.
-            let _ = fs::remove_dir_all(&self.folder);
-        }
     }
 }
 
@@ -114,18 +111,6 @@ fn begins_alike(file: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(file).and_then(|file| file.take(HEADER + 1).read_to_end(&mut beginning));
     read.is_ok() && (beginning.starts_with(&MAGIC) || is_unfinished(&beginning))
-}
-
-fn new_folder(name: &Path) -> io::Result<PathBuf> {
-    for number in 0..100 {
-        let mut folder = name.as_os_str().to_owned();
-        folder.push(format!("{RUN}{}-{number}", std::process::id()));
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            created => return created.map(|()| folder.into()),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// To FILE, and to FILE with their names behind it, as one run. Those of the run that FILE had are removed.
