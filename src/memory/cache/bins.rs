@@ -10,7 +10,6 @@ const CLASSES: usize = 8 * 64;
 pub struct Store<T> {
     /// The oldest block of a class comes first.
     classes: [VecDeque<Idle<T>>; CLASSES],
-    occupied: [u64; CLASSES / 64],
     bytes: u64,
     turns: u64,
 }
@@ -42,7 +41,7 @@ pub enum Turn {
 
 impl<T> Store<T> {
     pub const fn new() -> Self {
-        Store { classes: [const { VecDeque::new() }; CLASSES], occupied: [0; CLASSES / 64], bytes: 0, turns: 0 }
+        Store { classes: [const { VecDeque::new() }; CLASSES], bytes: 0, turns: 0 }
     }
 
     pub fn bytes(&self) -> u64 {
@@ -51,13 +50,11 @@ impl<T> Store<T> {
 
     /// `false` if there is no memory for the entry.
     pub fn keep(&mut self, mut idle: Idle<T>) -> bool {
-        let number = class(idle.bytes);
-        let class = &mut self.classes[number];
+        let class = &mut self.classes[class(idle.bytes)];
         if class.try_reserve(1).is_err() {
             return false;
         }
         self.bytes += idle.bytes as u64;
-        self.occupied[number / 64] |= 1 << (number % 64);
         idle.turn = self.turns;
         self.turns += 1;
         class.push_back(idle);
@@ -66,10 +63,6 @@ impl<T> Store<T> {
 
     #[inline]
     pub fn take(&mut self, bytes: usize, turn: Turn, wanted: impl Fn(&T) -> bool) -> Option<Idle<T>> {
-        let (number, last) = (class(bytes), turn == Turn::Last);
-        if self.classes[number].back().is_some_and(|idle| last && is_tight(bytes, idle.bytes) && wanted(&idle.block)) {
-            return self.classes[number].pop_back().map(|idle| self.removed(number, idle));
-        }
         self.find(bytes, turn, wanted).and_then(|(class, at)| self.remove(class, at))
     }
 
@@ -103,8 +96,8 @@ impl<T> Store<T> {
     }
 
     pub fn take_oldest(&mut self, wanted: impl Fn(&Idle<T>) -> bool) -> Option<Idle<T>> {
-        let oldest = self.occupied().filter_map(|number| {
-            let (at, idle) = self.classes[number].iter().enumerate().find(|(_, idle)| wanted(idle))?;
+        let oldest = self.classes.iter().enumerate().filter_map(|(number, class)| {
+            let (at, idle) = class.iter().enumerate().find(|(_, idle)| wanted(idle))?;
             Some((idle.turn, number, at))
         });
         oldest.min().and_then(|(_, number, at)| self.remove(number, at))
@@ -114,30 +107,9 @@ impl<T> Store<T> {
         self.classes.iter_mut().flatten()
     }
 
-    fn occupied(&self) -> impl Iterator<Item = usize> {
-        let mut left = self.occupied;
-        std::iter::from_fn(move || {
-            let word = left.iter().position(|&bits| bits != 0)?;
-            let number = word * 64 + left[word].trailing_zeros() as usize;
-            left[word] &= left[word] - 1;
-            Some(number)
-        })
-    }
-
     fn remove(&mut self, class: usize, at: usize) -> Option<Idle<T>> {
-        let blocks = &mut self.classes[class];
         // Keeps the order of age.
-        let idle = if at + 1 == blocks.len() { blocks.pop_back() } else { blocks.remove(at) }?;
-        Some(self.removed(class, idle))
-    }
-
-    #[inline]
-    fn removed(&mut self, class: usize, idle: Idle<T>) -> Idle<T> {
-        if self.classes[class].is_empty() {
-            self.occupied[class / 64] &= !(1 << (class % 64));
-        }
-        self.bytes -= idle.bytes as u64;
-        idle
+        self.classes[class].remove(at).inspect(|idle| self.bytes -= idle.bytes as u64)
     }
 }
 

@@ -69,7 +69,7 @@ pub fn make_room(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, side:
     let idle_blocks = IdleBlocks::of(side);
     let most = idle_blocks.most_beside(device, bytes as u64);
     let is_near = |block: &IdleBlock| block.is_clear() || block.allocation.context == guard.context;
-    reduce_device_to(driver, idle_blocks, device, most, is_near, give_back);
+    reduce_device_to(driver, idle_blocks, device, most, is_near);
 }
 
 /// Synchronises the current context, which clears its idle blocks of both sides. Other contexts' work on them is declared:
@@ -139,7 +139,7 @@ fn give_back(driver: &Driver, mut block: IdleBlock) {
 }
 
 fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
-    reduce_device_to(driver, idle_blocks, device, idle_blocks.budget(device), wanted, give_back);
+    reduce_device_to(driver, idle_blocks, device, idle_blocks.budget(device), wanted);
 }
 
 fn reduce_device_to(
@@ -148,13 +148,12 @@ fn reduce_device_to(
     device: c_int,
     bytes: u64,
     wanted: impl Fn(&IdleBlock) -> bool,
-    end: impl Fn(&Driver, IdleBlock),
 ) {
     let is_wanted =
         |idle: &Idle<IdleBlock>| idle_blocks.are_one(idle.block.allocation.device, device) && wanted(&idle.block);
     while idle_blocks.idle(device) > bytes {
         let Some(idle) = idle_blocks.take_oldest(is_wanted) else { return };
-        end(driver, idle.block);
+        give_back(driver, idle.block);
     }
 }
 
