@@ -40,16 +40,3 @@ impl ElementType {
         Self::NAMES[self as usize]
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_type_is_at_its_number_and_has_its_name() {
-        for (number, each) in ElementType::ALL.into_iter().enumerate() {
-            assert_eq!(each as usize, number);
-            assert_eq!(format!("{each:?}").to_lowercase(), each.name());
-        }
-    }
-}
