@@ -10,37 +10,41 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::host::trim;
 use crate::platform::thread;
 use crate::settings;
+
+/// Frees blocks idle for longer than this many milliseconds; returns whether others are idle, as the lock shows.
+pub type Trim = fn(u64) -> bool;
 
 /// From this many milliseconds on, blocks may lie idle for ever.
 const LONGEST: u64 = 3_600_000;
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Called after a block was kept.
+/// Called after a block was kept, always with the same `trim`.
 #[inline]
-pub fn ensure_trimmer() {
+pub fn ensure_trimmer(trim: Trim) {
     if !RUNNING.load(Relaxed) {
-        start();
+        start(trim);
     }
 }
 
 #[cold]
-fn start() {
+fn start(trim: Trim) {
     // A model has no time. A thread that stays for ever would keep a process alive whose `main` ended its own thread alone.
     if cfg!(loom) || settings::POOL_AGE.get() > LONGEST || RUNNING.swap(true, Relaxed) {
         return;
     }
-    // SAFETY: `run` uses no argument.
-    if !unsafe { thread::start(run, std::ptr::null_mut()) } {
+    // SAFETY: `run` expects a `Trim`, which stays valid.
+    if !unsafe { thread::start(run, trim as *mut c_void) } {
         // The next kept block tries again.
         RUNNING.store(false, Relaxed);
     }
 }
 
-extern "C" fn run(_: *mut c_void) -> *mut c_void {
+extern "C" fn run(trim: *mut c_void) -> *mut c_void {
+    // SAFETY: `start` made the pointer from a `Trim`.
+    let trim = unsafe { std::mem::transmute::<*mut c_void, Trim>(trim) };
     loop {
         let most = settings::POOL_AGE.get();
         if most > LONGEST {

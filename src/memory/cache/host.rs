@@ -103,7 +103,7 @@ fn keep(kept: Kept, bytes: usize) -> bool {
     }
     let idle = idle();
     if idle > WATCHED_FROM {
-        decay::ensure_trimmer();
+        decay::ensure_trimmer(trim);
     }
     if idle > budget {
         reduce();
@@ -205,8 +205,8 @@ pub fn reduce_to(bytes: u64) {
     }
 }
 
-/// Frees blocks idle for longer than `most` milliseconds; returns whether others are idle, as the lock shows.
-pub(super) fn trim(most: u64) -> bool {
+/// A [`decay::Trim`].
+fn trim(most: u64) -> bool {
     let now = coarse_milliseconds();
     let is_old = |idle: &Idle<Kept>| now.saturating_sub(idle.since) > most;
     let mut was_mallocs = false;
