@@ -4,6 +4,7 @@
 //! result on every CPU.
 
 use std::cell::Cell;
+use std::ops::{Mul, Sub};
 
 #[derive(Clone, Copy)]
 pub enum Values<'a> {
@@ -19,37 +20,6 @@ pub enum Term {
     Square,
 }
 
-trait Real: Copy {
-    fn wide(self) -> f64;
-    /// Rounds `factor` once for all elements.
-    fn narrow(factor: f64) -> Self;
-    fn times(self, factor: Self) -> Self;
-    fn minus(self, other: Self) -> Self;
-}
-
-macro_rules! real {
-    ($($type:ty),*) => {$(
-        impl Real for $type {
-            fn wide(self) -> f64 {
-                self.into()
-            }
-
-            fn narrow(factor: f64) -> Self {
-                factor as $type
-            }
-
-            fn times(self, factor: Self) -> Self {
-                self * factor
-            }
-
-            fn minus(self, other: Self) -> Self {
-                self - other
-            }
-        }
-    )*};
-}
-real!(f32, f64);
-
 pub fn sum(values: Values<'_>, term: Term) -> f64 {
     match values {
         Values::Float32(values) => sum_of(values, term),
@@ -57,7 +27,7 @@ pub fn sum(values: Values<'_>, term: Term) -> f64 {
     }
 }
 
-fn sum_of<T: Real>(values: &[Cell<T>], term: Term) -> f64 {
+fn sum_of<T: Copy + Into<f64>>(values: &[Cell<T>], term: Term) -> f64 {
     let mut lanes = [0.0; LANES];
     let rows = values.chunks_exact(LANES);
     let rest = rows.remainder();
@@ -72,9 +42,9 @@ fn sum_of<T: Real>(values: &[Cell<T>], term: Term) -> f64 {
 }
 
 #[inline(always)]
-fn add<T: Real>(lanes: &mut [f64; LANES], row: &[Cell<T>], term: Term) {
+fn add<T: Copy + Into<f64>>(lanes: &mut [f64; LANES], row: &[Cell<T>], term: Term) {
     for (lane, value) in lanes.iter_mut().zip(row) {
-        let value = value.get().wide();
+        let value: f64 = value.get().into();
         *lane += match term {
             Term::Abs => value.abs(),
             Term::Square => value * value,
@@ -84,14 +54,13 @@ fn add<T: Real>(lanes: &mut [f64; LANES], row: &[Cell<T>], term: Term) {
 
 pub fn scale(values: Values<'_>, factor: f64) {
     match values {
-        Values::Float32(values) => scale_each(values, factor),
+        Values::Float32(values) => scale_each(values, factor as f32),
         Values::Float64(values) => scale_each(values, factor),
     }
 }
 
-fn scale_each<T: Real>(values: &[Cell<T>], factor: f64) {
-    let factor = T::narrow(factor);
-    values.iter().for_each(|value| value.set(value.get().times(factor)));
+fn scale_each<T: Copy + Mul<Output = T>>(values: &[Cell<T>], factor: T) {
+    values.iter().for_each(|value| value.set(value.get() * factor));
 }
 
 pub fn subtract(values: Values<'_>, from: Values<'_>) {
@@ -103,8 +72,8 @@ pub fn subtract(values: Values<'_>, from: Values<'_>) {
     }
 }
 
-fn subtract_each<T: Real>(values: &[Cell<T>], from: &[Cell<T>]) {
-    values.iter().zip(from).for_each(|(value, other)| value.set(value.get().minus(other.get())));
+fn subtract_each<T: Copy + Sub<Output = T>>(values: &[Cell<T>], from: &[Cell<T>]) {
+    values.iter().zip(from).for_each(|(value, other)| value.set(value.get() - other.get()));
 }
 
 #[cfg(test)]
