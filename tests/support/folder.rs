@@ -5,6 +5,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tempfile::TempDir;
+
 /// The compiler that the `cc` crate finds (`CC` and `CXX` name another), with no flags but those of the environment.
 pub fn compiler(is_cpp: bool) -> Command {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -14,20 +16,15 @@ pub fn compiler(is_cpp: bool) -> Command {
 }
 
 /// Removed at the end of its scope with what is in it.
-pub struct Folder(PathBuf);
+pub struct Folder(TempDir);
 
 impl Folder {
     pub fn new() -> Folder {
-        let pattern = format!("{}/syncedmem-test-XXXXXX\0", std::env::temp_dir().display());
-        let mut name = pattern.into_bytes();
-        // SAFETY: `name` ends with a zero byte and is written in place.
-        assert!(!unsafe { libc::mkdtemp(name.as_mut_ptr().cast()) }.is_null());
-        name.pop();
-        Folder(PathBuf::from(String::from_utf8(name).unwrap()))
+        Folder(tempfile::Builder::new().prefix("syncedmem-test-").tempdir().unwrap())
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     pub fn names(&self) -> Vec<String> {
@@ -59,13 +56,6 @@ impl Deref for Folder {
     type Target = Path;
 
     fn deref(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A folder that cannot be removed does not fail the test.
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.path()
     }
 }
