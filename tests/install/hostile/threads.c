@@ -1,6 +1,6 @@
 /* threads SECONDS THREADS [KIND]: threads with objects of their own. Without KIND some are cancelled, and one trims, reads statistics and
  * changes settings all the time. KIND is `forks`, of children that fork, too, beside that one; a limit of the system (address-space, data,
- * descriptors, file-size, stack) or of the library (own); or `plain`, where the caller tests settings and the environment. */
+ * descriptors, file-size) or of the library (own); or `plain`, where the caller tests settings and the environment. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -76,7 +76,7 @@ static void limit(int resource, rlim_t bytes) {
   if (setrlimit(resource, &limit) != 0) fail("the limit cannot be set");
 }
 
-static void set_limit(const char *kind, pthread_attr_t *attributes) {
+static void set_limit(const char *kind) {
   most = 22;
   if (strcmp(kind, "address-space") == 0) {
     limit(RLIMIT_AS, 96 << 20);
@@ -88,9 +88,6 @@ static void set_limit(const char *kind, pthread_attr_t *attributes) {
     limit(RLIMIT_NOFILE, 3);
   } else if (strcmp(kind, "file-size") == 0) {
     limit(RLIMIT_FSIZE, 0);
-  } else if (strcmp(kind, "stack") == 0) {
-    /* The smallest stack that the system allows: 16 KiB. */
-    pthread_attr_setstacksize(attributes, 16384);
   } else if (strcmp(kind, "own") == 0) {
     setenv("SYNCEDMEM_HOST_LIMIT", "4M", 1);
   } else if (strcmp(kind, "plain") != 0 && strcmp(kind, "forks") != 0) {
@@ -103,11 +100,9 @@ int main(int arguments, char **argument) {
   deadline = now() + atof(argument[1]);
   int count = atoi(argument[2]);
   pthread_t workers[count], disturber;
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  if (arguments > 3) set_limit(argument[3], &attributes);
+  if (arguments > 3) set_limit(argument[3]);
   for (intptr_t i = 0; i < count; ++i)
-    if (pthread_create(&workers[i], &attributes, work, (void *)i) != 0) fail("no thread can be made");
+    if (pthread_create(&workers[i], NULL, work, (void *)i) != 0) fail("no thread can be made");
   uint64_t random = seed_of(2000);
   int forks = arguments > 3 && strcmp(argument[3], "forks") == 0, disturbs = arguments == 3 || forks;
   if (disturbs) pthread_create(&disturber, NULL, disturb, NULL);
