@@ -1,4 +1,4 @@
-"""What takes hours about shared memory: thousands of random nets, growth, Caffe's own tests.
+"""What takes hours about shared memory: thousands of random nets, deliberate faults that these find, growth, Caffe's own tests.
 
 Run by `scripts/test sharing-nightly`, with the arguments of checks.py.
 """
@@ -6,6 +6,8 @@ Run by `scripts/test sharing-nightly`, with the arguments of checks.py.
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Callable
 
@@ -13,10 +15,28 @@ import checks as common
 import sharing
 from checking import Checks
 
+ROOT = Path(__file__).resolve().parents[2]
 NETS = 2000
 ITERATIONS = (1000, 10000)
 # More than a process's memory differs from run to run, in KiB.
 NOISE = 2048
+# A fault, its file in crates/layer-names/src/sharing, and what becomes of which words there.
+FAULTS = (
+    (
+        "contents die one layer too early",
+        "plan.rs",
+        "let last = of_group().flat_map(|of_blob| &of_blob.consumers).max();",
+        "let last = of_group().flat_map(|of_blob| &of_blob.consumers).min();",
+    ),
+    ("an alias is forgotten", "layer_types.rs", '"Split" => (Alias::Data,', '"Split" => (Alias::None,'),
+    (
+        "a chain in place is forgotten",
+        "plan.rs",
+        "let first = of_group().flat_map(|of_blob| &of_blob.producers).min();",
+        "let first = of_group().flat_map(|of_blob| &of_blob.producers).max();",
+    ),
+    ("a diff is not zeroed", "layer_types.rs", '"Power" => (Alias::None, Internals::Apart, true)', '"Power" => (Alias::None, Internals::Apart, false)'),
+)
 
 
 def thousands_of_random_nets_compute_the_same(checks: Checks) -> str:
@@ -24,6 +44,37 @@ def thousands_of_random_nets_compute_the_same(checks: Checks) -> str:
     different = [one for first in range(0, NETS, 100) for one in sharing.random_nets(checks, first, 100)]
     assert not different, f"these differ: {different}"
     return f"{NETS} nets"
+
+
+def with_fault(checks: Checks, number: int) -> Path:
+    """A library of names with that fault."""
+    _, file, words, fault = FAULTS[number]
+    copy = checks.folder / "faulty"
+    shutil.rmtree(copy, ignore_errors=True)
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    for name in filter(None, files):
+        if (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+    source = copy / "crates/layer-names/src/sharing" / file
+    text = source.read_text()
+    assert text.count(words) == 1, f"{file} has {words} {text.count(words)} times"
+    source.write_text(text.replace(words, fault))
+    target = checks.folder / "faulty-target"
+    build = ["cargo", "build", "--quiet", "--package", "syncedmem-layer-names", "--target-dir", str(target)]
+    subprocess.run(build, cwd=copy, check=True)
+    return target / "debug/libsyncedmem_names.so"
+
+
+def deliberate_faults_are_found(checks: Checks) -> str:
+    """each of the faults makes a random net, or a net of one layer type, compute something else"""
+    found = []
+    for number, (fault, *_) in enumerate(FAULTS):
+        names = with_fault(checks, number)
+        different = sharing.layers_that_differ(checks, "train", "all", names) or sharing.random_nets(checks, 0, 40, ("all",), names)
+        assert different, f"no net differs though {fault}"
+        found.append(f"{fault}: {len(different)}")
+    return ", ".join(found)
 
 
 def a_long_training_does_not_grow(checks: Checks) -> str:
@@ -72,6 +123,7 @@ def caffes_own_tests_pass_or_say_what_is_gone(checks: Checks) -> str:
 
 
 ALL: list[Callable[[Checks], str]] = [
+    deliberate_faults_are_found,
     thousands_of_random_nets_compute_the_same,
     a_long_training_does_not_grow,
     caffes_own_tests_pass_or_say_what_is_gone,
