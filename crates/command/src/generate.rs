@@ -53,7 +53,7 @@ fn page(command: Command) -> io::Result<String> {
         .source(concat!("syncedmem ", env!("CARGO_PKG_VERSION")))
         .manual("libsyncedmem")
         .render(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).replace(".SH EXTRA", ".SH EXAMPLES"))
+    Ok(String::from_utf8_lossy(&text).replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n"))
 }
 
 fn write_pages(directory: &Path, mut command: Command) -> io::Result<()> {
