@@ -11,7 +11,6 @@ mod asking;
 mod callback;
 mod search;
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::observe::trace;
@@ -29,18 +28,18 @@ pub enum Build {
     Gpu,
 }
 
-/// A GPU build's, once one was found.
-static GPU: OnceLock<Mode> = OnceLock::new();
+/// A GPU build's [`Mode`], packed; 0 until one was found.
+// Relaxed throughout: each word is complete in itself, and names a Caffe that was loaded before.
+static GPU: AtomicU64 = AtomicU64::new(0);
 
 /// Any other finding: `CPU_ONLY`, and above it the number of objects loaded by then; 0 before a search.
-// Relaxed throughout: the word is complete in itself, and about a Caffe that was loaded before.
 static OTHER: AtomicU64 = AtomicU64::new(0);
 const CPU_ONLY: u64 = 1;
 
 /// With `look_again`, objects loaded since the last search are searched too.
 #[inline]
 pub fn build(look_again: bool) -> Build {
-    if GPU.get().is_some() {
+    if GPU.load(Ordering::Relaxed) != 0 {
         return Build::Gpu;
     }
     let other = OTHER.load(Ordering::Relaxed);
@@ -55,8 +54,7 @@ fn look() -> Build {
     trace::caffes();
     let (finding, loaded) = search::search();
     if let Finding::Gpu(mode) = finding {
-        // Searched first, so that no fork finds the cell half initialised.
-        GPU.get_or_init(|| mode);
+        GPU.store(mode.pack(), Ordering::Relaxed);
         flags::raise_if(true, MAY_PIN);
         return Build::Gpu;
     }
@@ -76,7 +74,7 @@ pub fn may_be_gpu() -> bool {
 /// creates the thread's cuBLAS handle: call this only where Caffe would have asked, never when memory is freed.
 #[inline]
 pub fn is_gpu(look_again: bool) -> bool {
-    let is_known = OTHER.load(Ordering::Relaxed) != 0 && GPU.get().is_none();
+    let is_known = OTHER.load(Ordering::Relaxed) != 0 && GPU.load(Ordering::Relaxed) == 0;
     let nobody_to_ask = is_known && !look_again && !callback::is_registered();
     !nobody_to_ask && ask(look_again)
 }
@@ -89,7 +87,8 @@ fn ask(look_again: bool) -> bool {
     if let Some(answer) = callback::ask() {
         return answer == search::BREW_GPU;
     }
-    build(look_again) == Build::Gpu && GPU.get().is_some_and(|mode| mode.read() == Some(search::BREW_GPU))
+    build(look_again) == Build::Gpu
+        && Mode::unpack(GPU.load(Ordering::Relaxed)).is_some_and(|mode| mode.read() == Some(search::BREW_GPU))
 }
 
 #[cfg(test)]

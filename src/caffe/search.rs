@@ -58,6 +58,26 @@ pub enum Mode {
 type Get = unsafe extern "C-unwind" fn() -> *const c_void;
 
 impl Mode {
+    /// Packs it into a word, never 0: a user address has at most 56 bits, and the byte above them holds the kind.
+    pub fn pack(self) -> u64 {
+        let (kind, address) = match self {
+            Mode::Field { get, offset } => (offset, get),
+            Mode::Static { address } => (1, address),
+            Mode::Unknown => (2, 0),
+        };
+        u64::from(kind) << 56 | address as u64
+    }
+
+    pub fn unpack(packed: u64) -> Option<Self> {
+        let address = (packed & ((1 << 56) - 1)) as usize;
+        match (packed >> 56) as u8 {
+            0 => None,
+            1 => Some(Mode::Static { address }),
+            2 => Some(Mode::Unknown),
+            offset => Some(Mode::Field { get: address, offset }),
+        }
+    }
+
     /// On this thread; `None` if the value is neither CPU nor GPU.
     pub fn read(self) -> Option<c_int> {
         let field = match self {
@@ -164,6 +184,20 @@ impl Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn modes_survive_packing() {
+        let get = 0x7fff_1234_5679;
+        for mode in [
+            Mode::Field { get, offset: 32 },
+            Mode::Field { get, offset: 40 },
+            Mode::Static { address: get },
+            Mode::Unknown,
+        ] {
+            assert_eq!(Mode::unpack(mode.pack()), Some(mode));
+        }
+        assert_eq!(Mode::unpack(0), None);
+    }
 
     #[test]
     fn only_cpu_and_gpu_are_modes() {

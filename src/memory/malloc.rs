@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::platform::loaded;
 use crate::settings;
@@ -49,22 +49,26 @@ pub fn return_to_system() {
 /// malloc_trim, if this process's malloc is glibc's: the first object that exports a part of malloc's family exports all of it.
 /// Beside another malloc it would initialise arenas that nothing uses.
 fn of_this_malloc() -> Option<Trim> {
-    static FOUND: OnceLock<Option<Trim>> = OnceLock::new();
-    *FOUND.get().unwrap_or_else(|| {
-        // Looked for first, so that no fork finds the cell half initialised.
-        let found = look();
-        FOUND.get_or_init(|| found)
-    })
+    const UNKNOWN: usize = 0;
+    const NONE: usize = 1;
+    static FOUND: AtomicUsize = AtomicUsize::new(UNKNOWN);
+    // Relaxed: two threads that look find the same.
+    let mut address = FOUND.load(Ordering::Relaxed);
+    if address == UNKNOWN {
+        address = look().unwrap_or(NONE);
+        FOUND.store(address, Ordering::Relaxed);
+    }
+    // SAFETY: malloc_trim of an object that is never unloaded: malloc is bound to it.
+    (address != NONE).then(|| unsafe { std::mem::transmute::<usize, Trim>(address) })
 }
 
-fn look() -> Option<Trim> {
+fn look() -> Option<usize> {
     let mut trim = None;
     loaded::each(|object| {
         let Some(symbols) = object.symbols() else { return ControlFlow::Continue(()) };
         let family = [c"malloc", c"posix_memalign", c"malloc_trim"].map(|name| symbols.find(name));
         if let [Some(_), Some(_), Some(address)] = family {
-            // SAFETY: malloc_trim of an object that is never unloaded: malloc is bound to it.
-            trim = Some(unsafe { std::mem::transmute::<NonNull<c_void>, Trim>(address) });
+            trim = Some(address.as_ptr().expose_provenance());
         }
         if family.iter().any(Option::is_some) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -85,6 +89,6 @@ mod tests {
 
     #[test]
     fn glibcs_malloc_is_trimmed_by_its_own_function() {
-        assert_eq!(look().map(|trim| trim as *const ()), Some(libc::malloc_trim as *const ()));
+        assert_eq!(look(), Some((libc::malloc_trim as *const ()).expose_provenance()));
     }
 }
