@@ -83,7 +83,7 @@ impl Tree {
 fn measures_are_within_their_bounds() {
     let (tree, circles) = (Tree::read(), circles_of_crates());
     let measures = [
-        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 119_623, goal: 110_000 },
+        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 119_624, goal: 110_000 },
         Measure { name: "lines in src/", is: tree.lines(&["src/"]), bound: 25_233, goal: 21_000 },
         Measure { name: "lines in crates/", is: tree.lines(&["crates/"]), bound: 33_361, goal: 27_000 },
         Measure {
