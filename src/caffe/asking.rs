@@ -15,5 +15,6 @@ impl Drop for Asking {
 /// `None` if this thread is asking already, or there is no memory to note that.
 pub fn begin() -> Option<Asking> {
     let is_first = ASKING.get().is_null() && ASKING.set((&raw const ASKING).cast_mut().cast());
-    is_first.then_some(Asking(()))
+    // Made only if it is the first: one that ends says that nobody asks.
+    is_first.then(|| Asking(()))
 }

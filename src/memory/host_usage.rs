@@ -37,8 +37,14 @@ pub fn admit(bytes: usize) -> Result<(), u64> {
 /// Undoes an `admit` whose allocation failed. Also for a freed page-locked block, which `removed` does not count.
 pub fn withdraw(bytes: usize) {
     if settings::host_limit().is_some() {
-        PAGEABLE.fetch_sub(bytes as u64, Ordering::Relaxed);
+        reduce(&PAGEABLE, bytes);
     }
+}
+
+/// A block of an inlined original, or from before the account or the limit, was never counted, so the count must not wrap.
+fn reduce(count: &AtomicU64, bytes: usize) {
+    let less = |held: u64| Some(held.saturating_sub(bytes as u64));
+    let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
 }
 
 #[inline]
@@ -56,14 +62,9 @@ pub fn added(bytes: usize) {
 
 #[inline]
 pub fn removed(bytes: usize) {
-    // A block of an inlined original, or from before the account, was never counted, so the count must not wrap.
-    let reduce = |count: &AtomicU64| {
-        let less = |held: u64| Some(held.saturating_sub(bytes as u64));
-        let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-    };
     if bytes > SMALL || settings::host_limit().is_some() {
-        reduce(&PAGEABLE);
+        reduce(&PAGEABLE, bytes);
     } else if flags::has(ACCOUNT) {
-        reduce(&SMALL_BLOCKS);
+        reduce(&SMALL_BLOCKS, bytes);
     }
 }

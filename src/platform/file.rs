@@ -96,8 +96,11 @@ pub fn within_limit<R>(writes: impl FnOnce() -> R) -> R {
         return writes();
     }
     let before = thread::mask_signals(libc::SIG_BLOCK, &size_signal());
+    let was_pending = is_size_signal_pending();
     let written = writes();
-    take_size_signal();
+    if !was_pending && is_size_signal_pending() {
+        take_size_signal();
+    }
     thread::restore_signals(&before);
     written
 }
@@ -122,7 +125,15 @@ pub fn limit() -> u64 {
     limits::of(libc::RLIMIT_FSIZE).unwrap_or(libc::RLIM_INFINITY)
 }
 
-/// Consumes the SIGXFSZ that a write may have caused.
+fn is_size_signal_pending() -> bool {
+    let mut pending = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: `pending` is writable.
+    unsafe { libc::sigpending(pending.as_mut_ptr()) };
+    // SAFETY: zeros are a valid set, and sigpending wrote it.
+    unsafe { libc::sigismember(pending.as_ptr(), libc::SIGXFSZ) == 1 }
+}
+
+/// Consumes the SIGXFSZ that a write caused.
 fn take_size_signal() {
     /// Bytes of the kernel's set.
     const SET: usize = 8;

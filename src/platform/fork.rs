@@ -9,9 +9,10 @@ static IN_CHILD: AtomicBool = AtomicBool::new(false);
 /// Called at load.
 pub fn register(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) {
     let [prepare, parent, child] = [prepare, parent, child].map(|handler| Some(handler as _));
-    // SAFETY: the handlers stay mapped (-z nodelete). glibc has room for those of a program's first libraries, so this cannot fail.
-    unsafe { libc::pthread_atfork(prepare, parent, child) };
-    REGISTERED.store(true, Relaxed);
+    // SAFETY: the handlers stay mapped (-z nodelete).
+    let failed = unsafe { libc::pthread_atfork(prepare, parent, child) };
+    // glibc has room for those of a program's first libraries, and needs memory for more.
+    REGISTERED.store(failed == 0, Relaxed);
 }
 
 /// Not in a constructor of the program's that runs before the library's.

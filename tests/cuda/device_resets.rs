@@ -128,11 +128,11 @@ fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
     });
 }
 
-/// A mode callback that uses the library itself: an object that was never touched.
-unsafe extern "C-unwind" fn touches_an_object(user: *mut c_void) -> c_int {
-    let mut other = Object::new(BYTES);
-    let touched = other.mutable_cpu_data().is_ok() && !other.is_pinned();
-    unsafe { user.cast::<bool>().write(touched) };
+/// A mode callback that uses the library itself: two objects that were never touched.
+unsafe extern "C-unwind" fn touches_objects(user: *mut c_void) -> c_int {
+    let touched =
+        [Object::new(BYTES), Object::new(BYTES)].map(|mut one| one.mutable_cpu_data().is_ok() && !one.is_pinned());
+    unsafe { user.cast::<bool>().write(touched == [true; 2]) };
     1
 }
 
@@ -140,7 +140,7 @@ fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
     let _gpu = gpu();
     let mut touched = false;
     let user = std::ptr::from_mut(&mut touched).cast();
-    assert_eq!(unsafe { syncedmem_set_mode_callback(Some(touches_an_object), user) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { syncedmem_set_mode_callback(Some(touches_objects), user) }, SYNCEDMEM_SUCCESS);
     let mut object = Object::touched(Storage::mutable_cpu_data, BYTES);
     assert!(touched && object.is_pinned());
 }

@@ -56,7 +56,7 @@ class _File(Holder):
     def __init__(self, name: bytes) -> None:
         self.path = os.fsdecode(name)
         # For the command: the program may have changed its folder.
-        self.absolute = os.path.abspath(self.path)
+        self.absolute = os.path.join(os.getcwd(), self.path)
         made = ffi.new("syncedmem_model_t **")
         check(lib.syncedmem_model_open(name, made))
         # Closed with the last reference: a thread that is reading keeps one.
@@ -185,7 +185,7 @@ class CaffeModel(Holder):
     def save_npz(self, path: Path, names: Names = "caffe") -> None:
         """Writes every blob to a NumPy archive, by the names of `to_torch`, as `syncedmem model export` does.
 
-        Raises `ValueError` with the command's sentence where it fails. The old file then stays.
+        That opens the model's file again. Raises `ValueError` with the command's sentence where it fails. The old file then stays.
         """
         self._export("npz", path, names)
 

@@ -113,13 +113,13 @@ fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
 }
 
-/// A terminal sends its signals to every process in the foreground: the program has them already. A limit of processor
-/// time (SIGXCPU) is each process's own. An alarm that was set before this command began is the program's.
+/// A terminal sends its signals to every process in the foreground: the program has them already, once it has started. A limit of
+/// processor time (SIGXCPU) is each process's own.
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel passes a valid pointer to a handler with SA_SIGINFO.
     let code = unsafe { (*info).si_code };
-    let by_a_process = code <= 0;
-    if by_a_process || signal == libc::SIGALRM {
+    let (by_a_process, before_its_start) = (code <= 0, CHILD.load(Ordering::SeqCst) == 0);
+    if by_a_process || before_its_start {
         send(signal);
     }
 }

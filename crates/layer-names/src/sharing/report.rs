@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::sync::Once;
+use std::time::Duration;
 
-use super::{library, with};
+use super::{STATE, library, with};
 use crate::net::Structure;
 
 #[derive(Default)]
@@ -32,13 +33,21 @@ pub fn planned(structure: &Structure, apart: &[(usize, &'static str)]) {
 
 extern "C" fn at_exit() {
     crate::naming(|| {
-        eprint!("{}", text());
+        eprint!("{}", text()?);
         Some(())
     });
 }
 
-fn text() -> String {
-    let kept = with(|state| std::mem::take(&mut state.kept));
+fn text() -> Option<String> {
+    // The exiting thread may hold the lock, in a signal's handler.
+    let kept = (0..100).find_map(|_| {
+        let state = STATE.try_lock().ok();
+        let kept = state.map(|mut state| std::mem::take(&mut state.get_or_insert_default().kept));
+        kept.or_else(|| {
+            std::thread::sleep(Duration::from_millis(1));
+            None
+        })
+    })?;
     let ([host, device], touched) = library::figures();
     let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
     let mut text = String::new();
@@ -61,7 +70,7 @@ fn text() -> String {
             let _ = writeln!(text, "  kept apart ({why}): {}", list(blobs));
         }
     }
-    text
+    Some(text)
 }
 
 fn list(names: &BTreeSet<String>) -> String {
