@@ -38,7 +38,8 @@ fn to_end_of_chunk(bytes: usize) -> usize {
 
 type Trim = unsafe extern "C" fn(usize) -> i32;
 
-/// Does nothing if malloc is not glibc's.
+/// Does nothing if malloc is not glibc's, whose first block has initialised the arenas that malloc_trim would otherwise initialise
+/// without a lock.
 pub fn return_to_system() {
     if let Some(trim) = of_this_malloc() {
         // SAFETY: malloc_trim has no preconditions.

@@ -15,7 +15,7 @@ pub fn register(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern
     REGISTERED.store(failed == 0, Relaxed);
 }
 
-/// Not in a constructor of the program's that runs before the library's.
+/// Whether the handlers are registered: not yet in a constructor of the program's that runs before the library's.
 pub fn is_watched() -> bool {
     REGISTERED.load(Relaxed)
 }

@@ -83,9 +83,9 @@ impl Tree {
 fn measures_are_within_their_bounds() {
     let (tree, circles) = (Tree::read(), circles_of_crates());
     let measures = [
-        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 119_670, goal: 110_000 },
-        Measure { name: "lines in src/", is: tree.lines(&["src/"]), bound: 25_247, goal: 21_000 },
-        Measure { name: "lines in crates/", is: tree.lines(&["crates/"]), bound: 33_389, goal: 27_000 },
+        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 119_679, goal: 110_000 },
+        Measure { name: "lines in src/", is: tree.lines(&["src/"]), bound: 25_248, goal: 21_000 },
+        Measure { name: "lines in crates/", is: tree.lines(&["crates/"]), bound: 33_397, goal: 27_000 },
         Measure {
             name: "lines in tests/ and cpp_tests/",
             is: tree.lines(&["tests/", "cpp_tests/"]),

@@ -84,7 +84,7 @@ pub struct State {
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-/// A fork takes it before. Also after a panic in the midst of a change.
+/// A fork takes this lock before it begins. A panic in the midst of a change does not keep others out.
 pub fn lock() -> MutexGuard<'static, Option<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
