@@ -7,7 +7,6 @@ mod arrows;
 mod checked_in;
 mod documents;
 mod header;
-mod measures;
 mod methods;
 mod prose;
 mod python_types;
