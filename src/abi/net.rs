@@ -54,6 +54,13 @@ pub unsafe extern "C" fn place(object: NonNull<SyncedMemory>, offset: usize, who
     entry!(|| unsafe { object.as_ref() }.place(Place { offset: Some(offset), whole })?);
 }
 
+/// `syncedmem::written(SyncedMemory*, unsigned long bytes)`: how many bytes of a shared object's memory layers write from now on.
+#[unsafe(export_name = "_ZN9syncedmem7writtenEPN5caffe12SyncedMemoryEm")]
+pub unsafe extern "C" fn written(object: NonNull<SyncedMemory>, bytes: usize) {
+    // SAFETY: libsyncedmem_names.so passes an object of a net that lives.
+    entry!(|| unsafe { object.as_ref() }.written(bytes)?);
+}
+
 /// `syncedmem::discard(SyncedMemory*)`: gives up the contents, if the object is shared.
 #[unsafe(export_name = "_ZN9syncedmem7discardEPN5caffe12SyncedMemoryE")]
 pub unsafe extern "C" fn discard(object: NonNull<SyncedMemory>) {

@@ -81,6 +81,17 @@ fn filled(
     Ok(address)
 }
 
+/// Fills so many bytes of a block with zeros.
+#[cold]
+pub fn zero(driver: &Driver, block: NonNull<c_void>, from: usize, bytes: usize) -> Result<(), Error> {
+    let address = driver::address(block.as_ptr());
+    let Some((context, _)) = pointer::location(driver, address)? else { return Ok(()) };
+    let _guard = ContextGuard::enter(driver, context.unwrap_or(Context::NONE))?;
+    // SAFETY: the caller has claimed the object that has the block, of `from + bytes` bytes at least.
+    unsafe { driver.fill(address + from as u64, 0, bytes) }?;
+    Ok(())
+}
+
 /// A block that a reset has ended is left alone, even if another object has got its address.
 ///
 /// # Safety

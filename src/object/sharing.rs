@@ -20,7 +20,7 @@ use super::eviction::uses::Use;
 use super::table::Blocking;
 use super::{Entry, ObjectState, SyncedMemory, refused};
 use crate::caffe;
-use crate::cuda::driver::Driver;
+use crate::cuda::{self, driver::Driver};
 use crate::error::Error;
 use crate::memory::arena;
 use crate::memory::arena::device::Place;
@@ -85,6 +85,27 @@ impl SyncedMemory {
         self.with_share(|share| share.place = place).map(|_| ())
     }
 
+    /// Layers write so many bytes of the object's memory from now on, from its beginning: those of its blob's shape. If its contents
+    /// have fewer, the rest becomes zeros, and is never what another object had there.
+    pub fn written(&self, bytes: usize) -> Result<(), Error> {
+        let from = self.with_share(|share| share.writes(bytes))?.flatten();
+        from.map_or(Ok(()), |from| self.zero_from(from))
+    }
+
+    /// Fills both sides with zeros from this byte on.
+    #[cold]
+    fn zero_from(&self, from: usize) -> Result<(), Error> {
+        let mut claim = self.claim_always()?;
+        self.finish(&mut claim)?;
+        let (now, bytes) = (self.state()?, self.size.load(Ordering::Relaxed));
+        let Some(rest) = bytes.checked_sub(from).filter(|&rest| rest > 0) else { return Ok(()) };
+        if let Some(host) = now.host {
+            // SAFETY: the host block has the object's bytes, and this thread has claimed the object.
+            unsafe { host.as_ptr().cast::<u8>().add(from).write_bytes(0, rest) };
+        }
+        now.device.map_or(Ok(()), |device| device::zero(cuda::driver()?, device, from, rest))
+    }
+
     /// `None`: the object is not shared.
     fn with_share<R>(&self, work: impl FnOnce(&mut Share) -> R) -> Result<Option<R>, Error> {
         Ok(self.with_entry(|entry| entry.and_then(|entry| entry.share.as_mut()).map(work))?)
@@ -136,8 +157,9 @@ impl SyncedMemory {
             return Ok(());
         }
         let share = self.with_entry(|entry| entry.and_then(|entry| entry.share.take()))?;
-        share.iter().for_each(Share::note_touched);
-        Ok(())
+        let Some(share) = share else { return Ok(()) };
+        share.note_touched();
+        if share.written == usize::MAX { Ok(()) } else { self.zero_from(share.written) }
     }
 
     /// The end of the last shared object gives the arenas' memory back.
@@ -190,7 +212,12 @@ impl SyncedMemory {
         }
         let word = Word::NEW.with_head(Head::AtCpu).with_host(true, false);
         let state = ObjectState { host: Some(address), device: None, word };
-        let count = |entry: &mut Entry| entry.share.iter_mut().for_each(|share| share.count(Side::Host, bytes as u64));
+        let count = |entry: &mut Entry| {
+            if let Some(share) = &mut entry.share {
+                share.begin_block();
+                share.count(Side::Host, bytes as u64);
+            }
+        };
         self.publish_with(claim, state, Use::Opens, count);
         Ok(Some(address.as_ptr()))
     }
@@ -210,8 +237,14 @@ impl SyncedMemory {
         let needs_zeros = contents == Contents::Zeros && executing == Executing::LayerWithZeros;
         let contents = if contents == Contents::Zeros && !needs_zeros { Contents::Undefined } else { contents };
         let lent = device::lend(driver, bytes, contents, self.address(), place)?;
+        let is_new = matches!(contents, Contents::Zeros | Contents::Undefined);
         match lent {
-            Some(_) => self.with_share(|share| share.count(Side::Device, bytes as u64))?,
+            Some(_) => self.with_share(|share| {
+                if is_new {
+                    share.begin_block();
+                }
+                share.count(Side::Device, bytes as u64);
+            })?,
             None => self.with_entry(|entry| entry.and_then(|entry| entry.share.take()).map(drop))?,
         };
         Ok(lent)

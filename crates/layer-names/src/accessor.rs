@@ -1,4 +1,4 @@
-//! Functions of Caffe's classes, found by their names.
+//! Functions of Caffe's classes by which nets and blobs are read, found by their names.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -6,8 +6,10 @@ use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::layout::elements;
-use crate::symbols::find;
+use crate::layout::{Bits, NewString, OldString, Shared, Vector, elements};
+
+/// Finds a function of a Caffe's.
+pub type Find<'f> = &'f dyn Fn(&str) -> Option<*mut c_void>;
 
 /// `const vector<T>& name() const`; of a blob's memory, `const T& name() const`.
 #[derive(Clone, Copy)]
@@ -17,7 +19,7 @@ pub type Get = unsafe extern "C" fn(*const c_void) -> *const c_void;
 pub type Number = unsafe extern "C" fn(*const c_void) -> c_int;
 
 impl<T: Copy> Accessor<T> {
-    pub fn find(symbol: &str) -> Option<Accessor<T>> {
+    fn find(find: Find, symbol: &str) -> Option<Accessor<T>> {
         // SAFETY: Caffe's headers give the names that callers ask for this signature: a reference is a pointer, and so is `this`.
         find(symbol).map(|found| Accessor(unsafe { transmute::<*mut c_void, Get>(found) }, PhantomData))
     }
@@ -41,7 +43,96 @@ impl<T: Copy> Accessor<T> {
     }
 }
 
-/// What was found, by the letter of an element type.
+fn number(find: Find, symbol: &str) -> Option<Number> {
+    // SAFETY: Caffe's headers give the symbols of the callers this signature.
+    find(symbol).map(|found| unsafe { transmute::<*mut c_void, Number>(found) })
+}
+
+pub type Blobs = Vector<*const c_void>;
+
+/// Of the nets of an element type, and of their solvers.
+pub struct NetAccessors {
+    pub letter: &'static str,
+    pub layer_names: Names,
+    pub layers: Accessor<Shared>,
+    pub bottoms: Accessor<Blobs>,
+    pub tops: Accessor<Blobs>,
+    pub layer_blobs: Accessor<Shared>,
+    pub learnable: Option<Accessor<*const c_void>>,
+    pub history: Option<Accessor<Shared>>,
+    pub blob_names: Option<Names>,
+    pub blobs: Option<Accessor<Shared>>,
+    pub propagates: Option<Accessor<Bits>>,
+}
+
+/// Of passes through nets, and of solvers.
+pub struct PassAccessors {
+    pub phase: Option<Number>,
+    pub iteration: Option<Number>,
+}
+
+impl PassAccessors {
+    pub fn find(find: Find, letter: &'static str) -> PassAccessors {
+        PassAccessors {
+            phase: number(find, &format!("_ZNK5caffe3NetI{letter}E5phaseEv")),
+            iteration: number(find, &format!("_ZNK5caffe6SolverI{letter}E4iterEv")),
+        }
+    }
+}
+
+/// Strings of the ABI since GCC 5, which the symbol tells, or before.
+pub enum Names {
+    New(Accessor<NewString>),
+    Old(Accessor<OldString>),
+}
+
+impl Names {
+    /// `accessor` as mangled.
+    fn find(find: Find, letter: &str, accessor: &str) -> Option<Names> {
+        let symbol = format!("_ZNK5caffe3NetI{letter}E{accessor}");
+        let new = Accessor::find(find, &format!("{symbol}B5cxx11Ev")).map(Names::New);
+        new.or_else(|| Accessor::find(find, &format!("{symbol}Ev")).map(Names::Old))
+    }
+}
+
+impl NetAccessors {
+    pub fn find(find: Find, letter: &'static str) -> Option<NetAccessors> {
+        let net = |name: &str| format!("_ZNK5caffe3NetI{letter}E{name}Ev");
+        Some(NetAccessors {
+            letter,
+            layer_names: Names::find(find, letter, "11layer_names")?,
+            layers: Accessor::find(find, &net("6layers"))?,
+            bottoms: Accessor::find(find, &net("11bottom_vecs"))?,
+            tops: Accessor::find(find, &net("8top_vecs"))?,
+            layer_blobs: Accessor::find(find, &format!("_ZN5caffe5LayerI{letter}E5blobsEv"))?,
+            learnable: Accessor::find(find, &net("16learnable_params")),
+            history: Accessor::find(find, &format!("_ZN5caffe9SGDSolverI{letter}E7historyEv")),
+            blob_names: Names::find(find, letter, "10blob_names"),
+            blobs: Accessor::find(find, &net("5blobs")),
+            propagates: Accessor::find(find, &net("20bottom_need_backward")),
+        })
+    }
+}
+
+/// Of the blobs of an element type.
+pub struct BlobAccessors {
+    pub memory: [Accessor<Shared>; 2],
+    /// Blobs before Caffe's rc2 have no such function.
+    pub shape: Option<Accessor<c_int>>,
+    /// Bytes of an element.
+    pub element: usize,
+}
+
+impl BlobAccessors {
+    pub fn find(find: Find, letter: &'static str) -> Option<BlobAccessors> {
+        let blob = |name: &str| format!("_ZNK5caffe4BlobI{letter}E{name}Ev");
+        let memory = [Accessor::find(find, &blob("4data"))?, Accessor::find(find, &blob("4diff"))?];
+        let element = if letter == "d" { 8 } else { 4 };
+        Some(BlobAccessors { memory, shape: Accessor::find(find, &blob("5shape")), element })
+    }
+}
+
+/// What was found in one Caffe, by the letter of an element type.
 pub struct Found<T>([AtomicPtr<Option<T>>; 4]);
 
 impl<T> Found<T> {
@@ -51,19 +142,14 @@ impl<T> Found<T> {
 
     /// Not a OnceLock: a child of fork would wait for ever for a thread that was looking it up. Threads that look it up
     /// at once find the same.
-    pub fn of(&self, letter: &str, find: fn(&str) -> Option<T>) -> Option<&T> {
+    pub fn of(&self, letter: &str, find: impl FnOnce() -> Option<T>) -> Option<&T> {
         let place = &self.0[["f", "d", "i", "j"].iter().position(|&known| known == letter)?];
         let mut found = place.load(Ordering::Acquire);
         if found.is_null() {
-            found = Box::into_raw(Box::new(find(letter)));
+            found = Box::into_raw(Box::new(find()));
             place.store(found, Ordering::Release);
         }
         // SAFETY: it was boxed here, and is never freed.
         unsafe { &*found }.as_ref()
     }
-}
-
-pub fn number(symbol: &str) -> Option<Number> {
-    // SAFETY: Caffe's headers give the symbols of the callers this signature.
-    find(symbol).map(|found| unsafe { transmute::<*mut c_void, Number>(found) })
 }

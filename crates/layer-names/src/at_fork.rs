@@ -1,16 +1,24 @@
-//! A fork takes the lock before, so that a child does not find it held by a thread that it does not have.
+//! A fork takes the locks before, so that a child does not find one held by a thread that it does not have.
 
 use std::cell::RefCell;
 use std::sync::{MutexGuard, Once};
 
-use crate::sharing::{State, lock};
+use crate::nets::{self, Nets};
+use crate::sharing::told::{self, Told};
 
-thread_local! {
-    /// Of this thread's forks, the innermost last: a handler of the program's may fork, when this thread has the lock already.
-    static HELD: RefCell<Vec<Option<MutexGuard<'static, Option<State>>>>> = const { RefCell::new(Vec::new()) };
+type Guards = (MutexGuard<'static, Option<Nets>>, MutexGuard<'static, Told>);
+
+/// In the order in which threads take them.
+fn lock() -> Guards {
+    (nets::lock(), told::lock())
 }
 
-/// Registers the handlers. Those of libsyncedmem are registered at load: its locks, which are taken under this one, come later.
+thread_local! {
+    /// Of this thread's forks, the innermost last: a handler of the program's may fork, when this thread has the locks already.
+    static HELD: RefCell<Vec<Option<Guards>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Registers the handlers. Those of libsyncedmem are registered at load: its locks, which are taken under these, come later.
 pub fn watch() -> Option<()> {
     static REGISTERED: Once = Once::new();
     // SAFETY: the handlers stay: this library is never unloaded.
@@ -39,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_finds_the_lock_free_while_another_thread_takes_it() {
+    fn a_child_finds_the_locks_free_while_another_thread_takes_them() {
         watch();
         let ends = AtomicBool::new(false);
         std::thread::scope(|threads| {
@@ -49,10 +57,10 @@ mod tests {
                 }
             });
             for _ in 0..200 {
-                // SAFETY: the child takes the lock, and ends.
+                // SAFETY: the child takes the locks, and ends.
                 let child = unsafe { libc::fork() };
                 if child == 0 {
-                    // SAFETY: it ends a child that waits for a lock.
+                    // SAFETY: it ends a child that waits for them.
                     unsafe { libc::alarm(10) };
                     drop(lock());
                     // SAFETY: it ends this child.

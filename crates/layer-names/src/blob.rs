@@ -2,43 +2,32 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::accessor::{Accessor, Found};
+use crate::accessor::BlobAccessors;
+use crate::caffe::Caffe;
 use crate::layout::{Shared, is_readable};
-
-struct BlobAccessors {
-    memory: [Accessor<Shared>; 2],
-    /// Blobs before Caffe's rc2 have no such function.
-    shape: Option<Accessor<c_int>>,
-}
-
-impl BlobAccessors {
-    fn of(letter: &'static str) -> Option<&'static BlobAccessors> {
-        static FOUND: Found<BlobAccessors> = Found::new();
-        FOUND.of(letter, BlobAccessors::find)
-    }
-
-    fn find(letter: &str) -> Option<BlobAccessors> {
-        let blob = |name: &str| format!("_ZNK5caffe4BlobI{letter}E{name}Ev");
-        let memory = [Accessor::find(&blob("4data"))?, Accessor::find(&blob("4diff"))?];
-        Some(BlobAccessors { memory, shape: Accessor::find(&blob("5shape")) })
-    }
-}
 
 /// Caffe's own thread is using it.
 #[derive(Clone, Copy)]
 pub struct Blob {
     this: *const c_void,
-    letter: &'static str,
+    of: &'static BlobAccessors,
 }
 
 // SAFETY: whichever thread reads a blob is the one that its net runs on.
 unsafe impl Send for Blob {}
-// SAFETY: as above.
+// SAFETY: as for Send.
 unsafe impl Sync for Blob {}
 
 impl Blob {
-    pub fn new(this: *const c_void, letter: &'static str) -> Blob {
-        Blob { this, letter }
+    /// `None`: this Caffe's blobs cannot be read.
+    pub fn new(this: *const c_void, letter: &'static str, caffe: &'static Caffe) -> Option<Blob> {
+        let of = caffe.blobs.of(letter, || BlobAccessors::find(&|symbol| caffe.find(symbol), letter))?;
+        Some(Blob { this, of })
+    }
+
+    /// Another blob of the same class.
+    pub fn at(self, this: *const c_void) -> Blob {
+        Blob { this, ..self }
     }
 
     pub fn address(self) -> usize {
@@ -47,8 +36,7 @@ impl Blob {
 
     /// Empty if this Caffe has no accessor for it.
     fn shape(self) -> Option<&'static [c_int]> {
-        let accessors = BlobAccessors::of(self.letter)?;
-        match accessors.shape {
+        match self.of.shape {
             // SAFETY: the blob lives while Caffe's thread is in a call of its net.
             Some(shape) => unsafe { shape.read(self.this) },
             None => Some(&[]),
@@ -69,14 +57,19 @@ impl Blob {
         self.shape().map_or(0, |shape| shape.iter().map(|&axis| i64::from(axis)).product())
     }
 
+    /// Bytes of its elements, which may be fewer than its memory has.
+    pub fn bytes(self) -> Option<usize> {
+        self.of.shape?;
+        usize::try_from(self.elements()).ok()?.checked_mul(self.of.element)
+    }
+
     /// Of data and diff. Null before the blob has a shape.
     pub fn memory(self) -> Option<[*mut c_void; 2]> {
-        let accessors = BlobAccessors::of(self.letter)?;
         // The accessors end the process for a blob without elements.
         if self.this.is_null() || self.shape()?.contains(&0) {
             return None;
         }
-        let [data, diff] = accessors.memory.map(|accessor| {
+        let [data, diff] = self.of.memory.map(|accessor| {
             // SAFETY: as in `shape`.
             let pointer = unsafe { accessor.get(self.this) }.cast::<Shared>();
             let is_pointer = pointer.is_aligned() && is_readable(pointer.addr(), size_of::<Shared>());

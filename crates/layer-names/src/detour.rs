@@ -3,14 +3,12 @@
 //! behind the jump.
 
 use std::ffi::{CStr, c_char, c_void};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use syncedmem_caffe_file::hooks::{self, Hook};
 use syncedmem_caffe_file::jump::{Jump, REACH, Site, fit};
 use syncedmem_caffe_file::names::HOOKS;
 
-use crate::symbols;
+use crate::{caffe, loaded, original};
 
 #[cfg(target_arch = "aarch64")]
 unsafe extern "C" {
@@ -23,15 +21,6 @@ const PART: usize = 64;
 const FIRST: usize = 16;
 const PAGE: usize = PART * HOOKS.len();
 const FAR: &str = "no memory is near enough for a jump";
-
-/// The ways to the originals, in the order of `HOOKS`.
-static ORIGINALS: [AtomicPtr<c_void>; HOOKS.len()] = [const { AtomicPtr::new(null_mut()) }; HOOKS.len()];
-
-/// The original of a function whose entry is a jump.
-pub fn original(symbol: &str) -> Option<*mut c_void> {
-    let index = HOOKS.iter().position(|hook| hook.to_bytes() == symbol.as_bytes())?;
-    Some(ORIGINALS[index].load(Ordering::Relaxed)).filter(|way| !way.is_null())
-}
 
 /// `syncedmem::in_front(path, base, file, bytes, functions, sites)`: the jumps to the functions of this library, whose addresses are in the
 /// order of `HOOKS`. Returns how many there are: those that the file defines, or none.
@@ -70,11 +59,12 @@ fn prepare(base: usize, file: &[u8], functions: &[usize; HOOKS.len()]) -> Result
     let Some(first) = hooks.iter().flatten().map(|hook| base.wrapping_add(hook.entry.address as usize)).min() else {
         return Ok(Vec::new());
     };
-    if ORIGINALS.iter().any(|original| !original.load(Ordering::Relaxed).is_null()) {
+    let loaded = loaded::file_at(first).ok_or("the dynamic linker does not know the file")?;
+    if caffe::has_taken(&loaded) {
         return Err("another Caffe of this process has them".to_owned());
     }
     let page = Page::near(first)?;
-    let mut sites = Vec::new();
+    let (mut sites, mut originals) = (Vec::new(), [0; HOOKS.len()]);
     for (index, hook) in hooks.iter().enumerate() {
         let (Some(Hook { entry, moved }), true) = (hook, functions[index] != 0) else { continue };
         let (address, part) = (base.wrapping_add(entry.address as usize), page.begin + PART * index);
@@ -87,14 +77,13 @@ fn prepare(base: usize, file: &[u8], functions: &[usize; HOOKS.len()]) -> Result
         let (back, next) = (part + FIRST + moved, address + moved);
         page.write(back, Jump::near(&[], back, next).ok_or(FAR)?.bytes());
         let jump = Jump::near(code, address, part).ok_or(FAR)?;
-        sites.push((index, Site { address, offset: entry.offset, room: *moved, jump }));
+        originals[index] = part + FIRST;
+        sites.push(Site { address, offset: entry.offset, room: *moved, jump });
     }
     page.make_executable()?;
-    symbols::keep(file, base).map_err(|why| why.to_string())?;
-    for (index, _) in &sites {
-        ORIGINALS[*index].store((page.begin + PART * index + FIRST) as *mut c_void, Ordering::Relaxed);
-    }
-    Ok(sites.into_iter().map(|(_, site)| site).collect())
+    caffe::take(loaded, file, base, originals).map_err(|why| why.to_string())?;
+    original::forget();
+    Ok(sites)
 }
 
 struct Page {

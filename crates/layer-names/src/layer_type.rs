@@ -1,40 +1,54 @@
-//! The type of a layer, by the name of its class.
+//! The type of a layer, by the name of its class's table: `ReLU` of `caffe::ReLULayer<float>` and of `caffe::CuDNNReLULayer<float>`,
+//! Caffe's or a program's.
 
-use std::ffi::c_void;
+/// The type for reports; empty without one.
+pub fn type_in(symbol: &str) -> &str {
+    let mut class = "";
+    for name in names_in(symbol) {
+        class = name;
+    }
+    type_of(class)
+}
 
-use crate::symbols::table_of;
+/// The type of a class of BVLC's: a template of one element type in `caffe`, and in nothing else.
+pub fn caffes_type(symbol: &'static str, letter: &str) -> Option<&'static str> {
+    let names: Vec<&str> = names_in(symbol).collect();
+    let [namespace, class] = names[..] else { return None };
+    let is_layer = namespace == "caffe" && class.ends_with("Layer");
+    let whole = format!("_ZTVN5caffe{}{class}I{letter}EE", class.len());
+    (is_layer && symbol == whole).then(|| type_of(class))
+}
 
-pub fn is_convolution(layer: *const c_void) -> bool {
-    let kind = type_of(layer);
+pub fn is_convolution(kind: &str) -> bool {
     kind.ends_with("onvolution") || kind == "Im2col"
 }
 
-/// As the name of its class's table says: `ReLU` of `caffe::ReLULayer<float>` and of `caffe::CuDNNReLULayer<float>`,
-/// Caffe's or a program's. Empty without one.
-pub fn type_of(layer: *const c_void) -> &'static str {
-    table_of(layer).map_or("", |table| type_in(table.symbol))
+/// It keeps state from step to step, and its blobs begin with the axis of time.
+pub fn is_recurrent(kind: &str) -> bool {
+    matches!(kind, "LSTM" | "RNN" | "Recurrent")
 }
 
-/// The last name in a mangled `_ZTVN5caffe9ReLULayerIfEE`, without `Layer` and `CuDNN`.
-fn type_in(symbol: &str) -> &str {
-    let Some(mut rest) = symbol.strip_prefix("_ZTV") else { return "" };
-    rest = rest.strip_prefix('N').unwrap_or(rest);
-    let mut class = "";
-    loop {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let length = rest[..digits].parse().unwrap_or(0);
-        let Some((name, more)) = rest[digits..].split_at_checked(length).filter(|(name, _)| !name.is_empty()) else {
-            break;
-        };
-        (class, rest) = (name, more);
-    }
+fn type_of(class: &str) -> &str {
     let class = class.strip_suffix("Layer").unwrap_or(class);
     class.strip_prefix("CuDNN").unwrap_or(class)
 }
 
+/// The names in a mangled `_ZTVN5caffe9ReLULayerIfEE`.
+fn names_in(symbol: &str) -> impl Iterator<Item = &str> {
+    let rest = symbol.strip_prefix("_ZTV").unwrap_or_default();
+    let mut rest = rest.strip_prefix('N').unwrap_or(rest);
+    std::iter::from_fn(move || {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let length = rest[..digits].parse().ok()?;
+        let (name, more) = rest[digits..].split_at_checked(length).filter(|(name, _)| !name.is_empty())?;
+        rest = more;
+        Some(name)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::type_in;
+    use super::*;
 
     #[test]
     fn a_table_s_name_says_the_type_of_its_layers() {
@@ -49,6 +63,22 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(type_in(symbol), kind, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn a_class_of_a_program_is_none_of_caffe_s() {
+        for (symbol, kind) in [
+            ("_ZTVN5caffe9ReLULayerIfEE", Some("ReLU")),
+            ("_ZTVN5caffe14CuDNNReLULayerIfEE", Some("ReLU")),
+            ("_ZTVN5caffe9ReLULayerIdEE", None),
+            ("_ZTVN6mosaic9TileLayerIfEE", None),
+            ("_ZTVN5caffe6mosaic9TileLayerIfEE", None),
+            ("_ZTVN5caffe9TileLayer", None),
+            ("_ZTVN5caffe9TileLayerIfE5InnerE", None),
+            ("_ZTV9TileLayerIfE", None),
+        ] {
+            assert_eq!(caffes_type(symbol, "f"), kind, "{symbol}");
         }
     }
 }

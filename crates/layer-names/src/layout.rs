@@ -4,6 +4,7 @@
 //! a length and 16 bytes; before, a pointer to characters behind length, capacity and count of owners. `shared_ptr` of
 //! Boost and of libstdc++ is a pointer to the object and one to its owners.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
@@ -61,16 +62,41 @@ pub struct OldString {
     text: *const u8,
 }
 
+/// Pages that were readable, by a part of their number. A net lies in few pages, and to ask the kernel for each word would take longer than
+/// to make the net.
+const PAGES: usize = 256;
+
+thread_local! {
+    static READABLE: [Cell<usize>; PAGES] = const { [const { Cell::new(0) }; PAGES] };
+}
+
+/// Asks the kernel anew from now on: at the beginning of each call of a net. Meanwhile what belongs to the net stays mapped.
+pub fn forget_pages() {
+    READABLE.with(|pages| pages.iter().for_each(|page| page.set(0)));
+}
+
 /// Whether a word can be read at both ends. The kernel answers, so that a wrong address is no signal.
 pub fn is_readable(address: usize, bytes: usize) -> bool {
-    const WORD: usize = size_of::<usize>();
-    let (first, last) = (address & !(WORD - 1), address.saturating_add(bytes.saturating_sub(1)) & !(WORD - 1));
-    let is_word = |address: usize| {
-        // SAFETY: the kernel copies the set before it refuses the first argument, and changes nothing.
-        let result = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, -1, address, 0, WORD) };
-        result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+    const PAGE: usize = 4096;
+    let last = address.saturating_add(bytes.saturating_sub(1));
+    let is_page = |address: usize| {
+        let page = address / PAGE;
+        READABLE.with(|pages| {
+            let known = &pages[page % PAGES];
+            let is_known = known.get() == page || is_word(address & !(size_of::<usize>() - 1));
+            if is_known {
+                known.set(page);
+            }
+            is_known
+        })
     };
-    address != 0 && is_word(first) && (first == last || is_word(last))
+    address >= PAGE && is_page(address) && is_page(last)
+}
+
+fn is_word(address: usize) -> bool {
+    // SAFETY: the kernel copies the set before it refuses the first argument, and changes nothing.
+    let result = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, -1, address, 0, size_of::<usize>()) };
+    result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
 }
 
 /// # Safety
@@ -98,21 +124,20 @@ pub unsafe fn elements<'a, T: Copy>(vector: *const c_void) -> Option<&'a [T]> {
 impl NewString {
     /// # Safety
     /// It is a `std::string` that lives and does not change.
-    pub unsafe fn text(&self) -> Option<&str> {
+    pub unsafe fn text(&self) -> Option<&'static [u8]> {
         let is_local = std::ptr::eq(self.text, self.local.as_ptr());
         if self.length > MOST || is_local && self.length > 15 || !is_readable(self.text.addr(), self.length) {
             return None;
         }
         // SAFETY: the caller guarantees it.
-        let letters = unsafe { std::slice::from_raw_parts(self.text, self.length) };
-        std::str::from_utf8(letters).ok()
+        Some(unsafe { std::slice::from_raw_parts(self.text, self.length) })
     }
 }
 
 impl OldString {
     /// # Safety
     /// It is a `std::string` of the ABI before GCC 5 that lives and does not change.
-    pub unsafe fn text(&self) -> Option<&str> {
+    pub unsafe fn text(&self) -> Option<&'static [u8]> {
         let head = self.text.cast::<usize>().wrapping_sub(3);
         if !head.is_aligned() || !is_readable(head.addr(), 3 * size_of::<usize>()) {
             return None;
@@ -122,9 +147,8 @@ impl OldString {
         if length > capacity || length > MOST || !is_readable(self.text.addr(), length) {
             return None;
         }
-        // SAFETY: as above.
-        let letters = unsafe { std::slice::from_raw_parts(self.text, length) };
-        std::str::from_utf8(letters).ok()
+        // SAFETY: the caller guarantees it.
+        Some(unsafe { std::slice::from_raw_parts(self.text, length) })
     }
 }
 

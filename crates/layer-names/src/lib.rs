@@ -1,17 +1,17 @@
 //! Names the memory of an unmodified Caffe after its layers: `fc6 weights`, `conv1 output gradient`, `norm1 internal`.
 //!
 //! `syncedmem run` preloads this library in front of libsyncedmem.so. It defines functions that libcaffe calls through
-//! its PLT or its tables of virtual functions. Each calls the original, then names what it finds:
+//! its PLT or its tables of virtual functions. Each calls the original of its caller's Caffe ([`original`]), then names what it finds:
 //!
-//! - `Net::Init` makes layers, parameters and outputs. A `SyncedMemory` that is constructed meanwhile belongs to the
-//!   newest layer.
+//! - `Net::Init` makes layers, parameters and outputs. A blob that gets memory meanwhile belongs to the newest layer.
 //! - `Net::Reshape` and `Net::ForwardFromTo` may replace memory: if an object was constructed, the net is walked again.
 //! - `SGDSolver::PreSolve` makes the history of the parameters of the net that `Solver::InitTrainNet` made,
 //!   `AdaDeltaPreSolve` and `AdamPreSolve` a second one.
 //! - `Net::ForwardFromTo`, `Net::BackwardFromTo` and `SGDSolver::ApplyUpdate` are noted in the recording ([`pass`]).
 //! - `Blob::Reshape`: where a blob's first axis is the batch of its net, `syncedmem_set_items` says so.
 //!
-//! The net is read through Caffe's accessors alone (docs/caffe-abi.md); [`layout`] has the containers that
+//! What is known of a net belongs to it and ends with it ([`nets`]); what is known of a Caffe belongs to its loaded file, which is held
+//! ([`caffe`]). The net is read through Caffe's accessors alone (docs/caffe-abi.md); [`layout`] has the containers that
 //! they return. If an accessor is missing, or returns something else, nothing is named. A Caffe that is bound within
 //! itself does not call these functions: where libsyncedmem takes it over, [`detour`] leads there.
 #![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]
@@ -19,70 +19,117 @@
 mod accessor;
 mod at_fork;
 mod blob;
+mod caffe;
 mod detour;
-mod function;
 mod layer_type;
 mod layout;
+mod library;
+mod loaded;
 mod net;
+mod nets;
+mod original;
 mod pass;
 mod record;
 mod sharing;
-mod symbols;
+mod table;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::{Arc, Weak};
 
 use blob::Blob;
-use function::Function;
 use net::Net;
+use nets::Known;
+use original::Original;
 use pass::{Kind, Pass};
 
+/// A call of a net's that this thread is in.
+struct Call {
+    net: Net,
+    known: Arc<Known>,
+    /// Whether it is `Init`.
+    is_new: bool,
+}
+
+/// A training net of a solver.
+struct Training {
+    solver: usize,
+    net: Net,
+    known: Weak<Known>,
+}
+
 thread_local! {
-    /// The net that this thread is in a call of, and whether that is `Init`.
-    static INSIDE: Cell<Option<(Net, bool)>> = const { Cell::new(None) };
-    static NEWEST: Cell<Option<Net>> = const { Cell::new(None) };
-    /// A training net, until its solver has made its history.
-    static TRAINED: Cell<Option<Net>> = const { Cell::new(None) };
-    /// The solver that made its history last, and its net: some make a second one next.
-    static SOLVING: Cell<Option<(usize, Net)>> = const { Cell::new(None) };
+    /// Whether this thread is in `Blob::Reshape`.
+    static IS_RESHAPING: Cell<bool> = const { Cell::new(false) };
+    /// The innermost call.
+    static INSIDE: Cell<Option<NonNull<Call>>> = const { Cell::new(None) };
+    /// The net that this thread made last, while a solver makes its own.
+    static NEWEST: RefCell<Option<(Net, Weak<Known>)>> = const { RefCell::new(None) };
+    /// A training net, until its solver has made its history; some solvers make a second history next.
+    static TRAINING: RefCell<Option<Training>> = const { RefCell::new(None) };
 }
 
 /// [`INSIDE`] while it lives. An exception of Caffe's drops it too.
-struct Inside(Option<(Net, bool)>);
+struct Inside {
+    call: Box<Call>,
+    before: Option<NonNull<Call>>,
+}
 
 impl Inside {
-    fn of(net: Net, is_init: bool) -> Inside {
-        Inside(INSIDE.replace(Some((net, is_init))))
+    fn of(net: Net, known: Arc<Known>, is_new: bool) -> Inside {
+        layout::forget_pages();
+        let call = Box::new(Call { net, known, is_new });
+        let before = INSIDE.replace(Some(NonNull::from(&*call)));
+        Inside { call, before }
+    }
+
+    /// A call of a net that was made; `None` if nothing is known of it.
+    fn again(net: Option<Net>) -> Option<Inside> {
+        let net = net?;
+        Some(Inside::of(net, naming(|| nets::find(net))?, false))
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        INSIDE.set(self.0);
+        INSIDE.set(self.before);
+        let _ = &self.call;
     }
 }
 
-/// `name` only reads Caffe's objects: a bug in it must not end the program.
-fn naming<T>(name: impl FnOnce() -> Option<T> + std::panic::UnwindSafe) -> Option<T> {
-    catch_unwind(name).ok().flatten()
+/// The innermost call that this thread is in.
+fn inside<'a>() -> Option<&'a Call> {
+    // SAFETY: `Inside` owns the call and takes it out of `INSIDE` before it ends; callers use it within one call of this library.
+    INSIDE.get().map(|call| unsafe { call.as_ref() })
 }
 
-/// A function in front of Caffe's of this symbol: what comes before gives a guard, which lives during the call, and what it keeps for what
-/// comes after.
+/// `name` only reads Caffe's objects: a bug in it must not end the program.
+fn naming<T>(name: impl FnOnce() -> Option<T>) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(name)).ok().flatten()
+}
+
+/// A wrapper around one of Caffe's functions. `before` gets the caller's Caffe and returns a guard that lives during the call, and a value
+/// for `after`.
 macro_rules! in_front {
     (
-        $symbol:expr, $function:ident($($argument:ident: $of:ty),*) $(-> $result:ty)?,
+        $symbol:expr, $function:ident($($argument:ident: $of:ty),*) $(-> $result:ty)?, $caffe:ident,
         $before:expr, $kept:pat => $after:expr
     ) => {
         #[unsafe(export_name = $symbol)]
         unsafe extern "C-unwind" fn $function($($argument: $of),*) $(-> $result)? {
-            static ORIGINAL: Function<unsafe extern "C-unwind" fn($($of),*) $(-> $result)?> = Function::new($symbol);
+            const NUMBER: usize = original::number($symbol);
+            let Original { function, caffe: $caffe } = original::of_caller(NUMBER);
+            // SAFETY: Caffe's headers give the symbol this type.
+            let function = unsafe {
+                std::mem::transmute::<*const c_void, unsafe extern "C-unwind" fn($($of),*) $(-> $result)?>(function)
+            };
             let (guard, $kept) = $before;
             let result = {
                 let _guard = guard;
                 // SAFETY: the caller called Caffe's function with these arguments.
-                unsafe { ORIGINAL.original()($($argument),*) }
+                unsafe { function($($argument),*) }
             };
             $after;
             result
@@ -93,12 +140,17 @@ macro_rules! in_front {
 /// A function that makes a solver's second history, after `PreSolve` of the same solver.
 macro_rules! second_history {
     ($function:ident, $symbol:expr) => {
-        in_front!($symbol, $function(this: *mut c_void), ((), ()), () => {
-            if let Some((_, net)) = SOLVING.take().filter(|&(solver, _)| solver == this.addr()) {
-                naming(move || record::history(net, this));
-            }
-        });
+        in_front!($symbol, $function(this: *mut c_void), _caffe, ((), ()), () => naming(|| history(this)));
     };
+}
+
+/// Names the history of the solver's training net, if both are those that were made last.
+fn history(solver: *mut c_void) -> Option<()> {
+    TRAINING.with_borrow(|training| {
+        let training = training.as_ref().filter(|training| training.solver == solver.addr())?;
+        let _lives = training.known.upgrade()?;
+        record::history(training.net, solver)
+    })
 }
 
 /// One element type: its letter in mangled names, and what `Forward` returns.
@@ -107,83 +159,89 @@ macro_rules! in_front_of {
         const _: () = {
             in_front!(
                 concat!("_ZN5caffe3NetI", $letter, "E4InitERKNS_12NetParameterE"),
-                init(this: *mut c_void, parameters: *const c_void),
+                init(this: *mut c_void, parameters: *const c_void), caffe,
                 {
-                    let net = Net::new(this, $letter);
                     // A recurrent layer makes a net of its own.
-                    let is_inner = INSIDE.get().is_some();
+                    let is_inner = inside().is_some();
                     naming(at_fork::watch);
-                    naming(move || record::begin(net));
-                    naming(move || sharing::begin(net, is_inner));
-                    (Inside::of(net, true), (net, is_inner))
+                    let net = naming(|| Net::new(this, $letter, caffe));
+                    let known = naming(|| Some((net?, nets::begin(net?, is_inner))));
+                    (known.clone().map(|(net, known)| Inside::of(net, known, true)), (known, is_inner))
                 },
-                (net, is_inner) => {
-                    NEWEST.set(Some(net));
-                    naming(move || record::net(net, true));
-                    naming(move || record::layers(net, is_inner));
-                    if !is_inner {
-                        naming(move || sharing::attach(net));
-                    }
+                (known, is_inner) => if let Some((net, known)) = known {
+                    made(net, &known, is_inner);
                 }
             );
 
             in_front!(
                 concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"),
-                reshape(this: *mut c_void),
-                (Inside::of(Net::new(this, $letter), false), Net::new(this, $letter)),
-                net => {
-                    naming(move || record::net(net, false));
-                    naming(move || sharing::place_again(net));
+                reshape(this: *mut c_void), caffe,
+                {
+                    let inside = begin_again(naming(|| Net::new(this, $letter, caffe)));
+                    let known = inside.as_ref().map(|inside| (inside.call.net, Arc::clone(&inside.call.known)));
+                    (inside, known)
+                },
+                known => if let Some((net, known)) = known {
+                    naming(|| known.lock().names.again(net));
+                    naming(|| known.lock().sharing.place_again());
                 }
             );
 
             in_front!(
                 concat!("_ZN5caffe3NetI", $letter, "E13ForwardFromToEii"),
-                forward(this: *mut c_void, start: c_int, end: c_int) -> $real,
+                forward(this: *mut c_void, start: c_int, end: c_int) -> $real, caffe,
                 {
-                    let net = Net::new(this, $letter);
-                    let is_test = naming(move || net.is_test()).unwrap_or(false);
+                    let net = naming(|| Net::new(this, $letter, caffe));
+                    // SAFETY: the caller called the net of its Caffe.
+                    let is_test = naming(|| unsafe { net::is_test(this, $letter, caffe) }).unwrap_or(false);
+                    let inside = begin_again(net);
+                    let known = inside.as_ref().map(|inside| (inside.call.net, Arc::clone(&inside.call.known)));
                     let pass = Pass::begin(if is_test { Kind::Test } else { Kind::Forward }, None);
-                    ((Inside::of(net, false), pass), net)
+                    ((inside, pass), known)
                 },
-                net => {
-                    naming(move || record::net(net, false));
-                    naming(move || sharing::after_pass(net));
+                known => if let Some((net, known)) = known {
+                    naming(|| known.lock().names.again(net));
+                    naming(|| known.lock().sharing.after_pass(net, false));
                 }
             );
 
             in_front!(
                 concat!("_ZN5caffe3NetI", $letter, "E14BackwardFromToEii"),
-                backward(this: *mut c_void, start: c_int, end: c_int),
-                (Pass::begin(Kind::Backward, None), ()),
-                () => naming(move || sharing::after_pass(Net::new(this, $letter)))
+                backward(this: *mut c_void, start: c_int, end: c_int), caffe,
+                {
+                    let net = naming(|| Net::new(this, $letter, caffe));
+                    let known = naming(|| Some((net?, nets::find(net?)?)));
+                    (Pass::begin(Kind::Backward, None), known)
+                },
+                known => if let Some((net, known)) = known {
+                    naming(|| known.lock().sharing.after_pass(net, true));
+                }
             );
 
             in_front!(
                 concat!("_ZN5caffe9SGDSolverI", $letter, "E11ApplyUpdateEv"),
-                apply_update(this: *mut c_void),
-                (Pass::begin(Kind::Update, naming(move || net::iteration(this, $letter))), ()),
+                apply_update(this: *mut c_void), caffe,
+                // SAFETY: the caller called the solver of its Caffe.
+                (Pass::begin(Kind::Update, naming(|| unsafe { net::iteration(this, $letter, caffe) })), ()),
                 () => ()
             );
 
             in_front!(
                 concat!("_ZN5caffe6SolverI", $letter, "E12InitTrainNetEv"),
-                init_train_net(this: *mut c_void),
-                ((), ()),
-                () => TRAINED.set(NEWEST.get())
+                init_train_net(this: *mut c_void), _caffe,
+                (naming(|| NEWEST.take()).map(|_| ()), ()),
+                () => naming(|| {
+                    let training = NEWEST.take().map(|(net, known)| Training { solver: this.addr(), net, known });
+                    TRAINING.set(training);
+                    Some(())
+                })
             );
 
             in_front!(
                 concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"),
-                pre_solve(this: *mut c_void),
+                pre_solve(this: *mut c_void), _caffe,
                 ((), ()),
-                () => {
-                    let net = TRAINED.take().filter(|net| net.letter() == $letter);
-                    SOLVING.set(net.map(|net| (this.addr(), net)));
-                    if let Some(net) = net {
-                        naming(move || record::history(net, this));
-                    }
-                }
+                () => naming(|| history(this))
             );
 
             second_history!(ada_delta, concat!("_ZN5caffe14AdaDeltaSolverI", $letter, "E16AdaDeltaPreSolveEv"));
@@ -195,22 +253,51 @@ macro_rules! in_front_of {
 in_front_of!("f", f32);
 in_front_of!("d", f64);
 
+/// A pass or a reshape of a net that was made: its inputs may have another batch by now.
+fn begin_again(net: Option<Net>) -> Option<Inside> {
+    let inside = Inside::again(net)?;
+    naming(|| {
+        inside.call.known.lock().names.measure();
+        Some(())
+    });
+    Some(inside)
+}
+
+/// At the end of `Net::Init`.
+fn made(net: Net, known: &Arc<Known>, is_inner: bool) {
+    naming(|| {
+        nets::keep(net, known);
+        NEWEST.set(Some((net, Arc::downgrade(known))));
+        Some(())
+    });
+    naming(|| known.lock().names.made(net));
+    let structure = naming(|| net.structure());
+    if let Some(structure) = structure {
+        naming(|| record::note(structure.text(is_inner)?));
+        if !is_inner {
+            naming(|| known.lock().sharing.attach(net, structure));
+        }
+    }
+    naming(|| nets::end_with(net, known));
+}
+
 /// libsyncedmem calls it before it records that an allocation of this thread failed. A net that is being made gets its
 /// names only at the end of `Net::Init`.
 #[unsafe(export_name = "_ZN9syncedmem11name_layersEv")]
 extern "C" fn name_layers() {
-    if let Some((net, is_new)) = INSIDE.get() {
-        naming(move || record::net_so_far(net, is_new));
+    if let Some(Call { net, known, is_new }) = inside() {
+        naming(|| known.try_lock()?.names.so_far(*net, *is_new));
     }
 }
 
 /// `SyncedMemory(size_t)`. The C++ ABI has it under two names, for complete objects and for base classes.
 macro_rules! constructor {
     ($function:ident, $symbol:literal) => {
-        in_front!($symbol, $function(this: *mut c_void, bytes: usize), ((), ()), () => {
-            record::constructed();
-            if let Some((net, true)) = INSIDE.get() {
-                naming(move || record::internal(net, this));
+        in_front!($symbol, $function(this: *mut c_void, bytes: usize), _caffe, ((), ()), () => {
+            record::constructed(this);
+            // A blob's objects get their names when it has its shape.
+            if let Some(Call { net, known, is_new: true }) = inside().filter(|_| !IS_RESHAPING.get()) {
+                naming(|| known.lock().names.constructed(*net, this));
             }
         });
     };
@@ -221,16 +308,35 @@ macro_rules! reshape_of_blobs {
     ($function:ident, $letter:literal) => {
         in_front!(
             concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"),
-            $function(this: *mut c_void, shape: *const c_void),
-            ((), record::constructed_here()),
-            before => {
-                if let Some((net, is_new)) = INSIDE.get().filter(|_| record::may_have_constructed(before)) {
-                    naming(move || record::reshaped(net, is_new, Blob::new(this, $letter)));
-                    naming(move || sharing::reshaped(net, is_new, Blob::new(this, $letter)));
-                }
-            }
+            $function(this: *mut c_void, shape: *const c_void), caffe,
+            ((), (record::constructed_here(), IS_RESHAPING.replace(true))),
+            (before, was_reshaping) => naming(|| {
+                IS_RESHAPING.set(was_reshaping);
+                let blob = Blob::new(this, $letter, caffe);
+                let has_new = record::has_constructed(before, blob);
+                reshaped(inside()?, blob?, has_new)
+            })
         );
     };
+}
+
+fn reshaped(call: &Call, blob: Blob, has_new: bool) -> Option<()> {
+    if !has_new && !sharing::is_on() {
+        return None;
+    }
+    let mut of_net = call.known.lock();
+    match (has_new, call.is_new) {
+        (true, true) => {
+            let layer = of_net.names.reshaped_in_init(call.net, blob)?;
+            of_net.sharing.reshaped_in_init(layer, blob);
+        }
+        (true, false) => {
+            naming(|| of_net.names.reshaped(blob));
+            of_net.sharing.reshaped(blob);
+        }
+        (false, _) => {}
+    }
+    of_net.sharing.measured(blob)
 }
 
 reshape_of_blobs!(reshape_floats, "f");

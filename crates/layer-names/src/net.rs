@@ -1,116 +1,130 @@
-//! A net of Caffe's, read through its exported accessors.
+//! A net of Caffe's, read through its exported accessors. Names are bytes: a prototxt may have any.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::fmt::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::accessor::{Accessor, Found, Number, number};
+use syncedmem_trace::text::Escaped;
+
+use crate::accessor::{Accessor, Blobs, Names, NetAccessors, PassAccessors};
 use crate::blob::Blob;
-use crate::layer_type::{is_convolution, type_of};
-use crate::layout::{Bits, NewString, OldString, Shared, Vector, elements};
-
-type Blobs = Vector<*const c_void>;
-
-struct Accessors {
-    layer_names: Names,
-    layers: Accessor<Shared>,
-    bottoms: Accessor<Blobs>,
-    tops: Accessor<Blobs>,
-    layer_blobs: Accessor<Shared>,
-    learnable: Option<Accessor<*const c_void>>,
-    history: Option<Accessor<Shared>>,
-    blob_names: Option<Names>,
-    blobs: Option<Accessor<Shared>>,
-    propagates: Option<Accessor<Bits>>,
-}
-
-/// Strings of the ABI since GCC 5, which the symbol tells, or before.
-enum Names {
-    New(Accessor<NewString>),
-    Old(Accessor<OldString>),
-}
-
-impl Names {
-    /// `accessor` as mangled.
-    fn find(letter: &str, accessor: &str) -> Option<Names> {
-        let symbol = format!("_ZNK5caffe3NetI{letter}E{accessor}");
-        let new = Accessor::find(&format!("{symbol}B5cxx11Ev")).map(Names::New);
-        new.or_else(|| Accessor::find(&format!("{symbol}Ev")).map(Names::Old))
-    }
-}
-
-impl Accessors {
-    fn of(letter: &'static str) -> Option<&'static Accessors> {
-        static FOUND: Found<Accessors> = Found::new();
-        FOUND.of(letter, Accessors::find)
-    }
-
-    fn find(letter: &str) -> Option<Accessors> {
-        let net = |name: &str| format!("_ZNK5caffe3NetI{letter}E{name}Ev");
-        Some(Accessors {
-            layer_names: Names::find(letter, "11layer_names")?,
-            layers: Accessor::find(&net("6layers"))?,
-            bottoms: Accessor::find(&net("11bottom_vecs"))?,
-            tops: Accessor::find(&net("8top_vecs"))?,
-            layer_blobs: Accessor::find(&format!("_ZN5caffe5LayerI{letter}E5blobsEv"))?,
-            learnable: Accessor::find(&net("16learnable_params")),
-            history: Accessor::find(&format!("_ZN5caffe9SGDSolverI{letter}E7historyEv")),
-            blob_names: Names::find(letter, "10blob_names"),
-            blobs: Accessor::find(&net("5blobs")),
-            propagates: Accessor::find(&net("20bottom_need_backward")),
-        })
-    }
-}
+use crate::caffe::{Caffe, Class};
+use crate::layer_type::{caffes_type, type_in};
+use crate::layout::{Shared, elements};
 
 /// Caffe's own thread is using it.
 #[derive(Clone, Copy)]
 pub struct Net {
-    this: *const c_void,
-    letter: &'static str,
+    this: *mut c_void,
+    pub caffe: &'static Caffe,
+    of: &'static NetAccessors,
+    /// A net's blobs are `at` their addresses. `None`: this Caffe's blobs cannot be read.
+    blob: Option<Blob>,
 }
 
+/// An object's name, without its text.
+#[derive(Clone, Copy)]
 pub struct Named {
     pub blob: Blob,
-    pub name: String,
+    pub layer: usize,
+    pub which: Which,
     /// Its first axis may be the batch.
     pub may_grow: bool,
 }
 
+/// What a blob is for its layer.
+#[derive(Clone, Copy)]
+pub enum Which {
+    /// With its number, and how many the layer has.
+    Parameter(usize, usize),
+    /// An output of a layer without inputs.
+    Data(usize, usize),
+    Output(usize, usize),
+}
+
+impl std::fmt::Display for Which {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (name, number) = match *self {
+            Which::Parameter(0, ..=2) => ("weights", None),
+            Which::Parameter(1, ..=2) => ("bias", None),
+            Which::Parameter(number, _) => ("parameter", Some(number)),
+            Which::Data(number, count) => ("data", (count > 1).then_some(number)),
+            Which::Output(number, count) => ("output", (count > 1).then_some(number)),
+        };
+        f.write_str(name)?;
+        number.map_or(Ok(()), |number| write!(f, " {number}"))
+    }
+}
+
 pub struct Newest {
-    pub name: String,
+    pub number: usize,
+    pub name: Arc<str>,
+    /// The type for reports.
+    pub kind: &'static str,
     pub is_source: bool,
-    /// It takes images one by one: its internals do not grow with the batch.
-    pub one_by_one: bool,
+    /// Addresses of its outputs.
+    tops: Vec<usize>,
+}
+
+impl Newest {
+    /// What the blob is, if it is an output.
+    pub fn output(&self, blob: Blob) -> Option<Which> {
+        let at = self.tops.iter().position(|&top| top == blob.address())?;
+        let count = self.tops.len();
+        Some(if self.is_source { Which::Data(at, count) } else { Which::Output(at, count) })
+    }
 }
 
 /// A net's layers and blobs, by address.
 pub struct Structure {
     pub layers: Vec<Layer>,
-    pub blob_names: HashMap<usize, &'static str>,
+    pub blob_names: HashMap<usize, &'static [u8]>,
 }
 
 pub struct Layer {
     pub object: *mut c_void,
-    pub name: String,
+    pub name: &'static [u8],
+    class: Option<Class>,
+    /// The type for reports.
     pub kind: &'static str,
+    /// The type of a class that is Caffe's own; empty for all others.
+    pub caffes_kind: &'static str,
     pub bottoms: Vec<usize>,
     /// Of each bottom, whether the layer writes its diff.
     pub propagates: Vec<bool>,
     pub tops: Vec<usize>,
 }
 
+impl Layer {
+    /// The class, if it is one of Caffe's.
+    pub fn caffes_class(&self) -> Option<Class> {
+        self.class.filter(|_| !self.caffes_kind.is_empty())
+    }
+}
+
 impl Net {
-    pub fn new(this: *const c_void, letter: &'static str) -> Net {
-        Net { this, letter }
+    /// `None`: this Caffe's nets cannot be read.
+    pub fn new(this: *mut c_void, letter: &'static str, caffe: &'static Caffe) -> Option<Net> {
+        let of = caffe.nets.of(letter, || NetAccessors::find(&|symbol| caffe.find(symbol), letter))?;
+        Some(Net { this, caffe, of, blob: Blob::new(std::ptr::null(), letter, caffe) })
     }
 
     pub fn letter(self) -> &'static str {
-        self.letter
+        self.of.letter
+    }
+
+    pub fn object(self) -> *mut c_void {
+        self.this
     }
 
     pub fn address(self) -> usize {
         self.this.addr()
+    }
+
+    pub fn blob(self, address: *const c_void) -> Option<Blob> {
+        Some(self.blob?.at(address))
     }
 
     fn read<T: Copy>(self, get: Accessor<T>) -> Option<&'static [T]> {
@@ -118,34 +132,50 @@ impl Net {
         unsafe { get.read(self.this) }
     }
 
-    pub fn newest_name(self) -> Option<String> {
-        let last = self.texts(&Accessors::of(self.letter)?.layer_names, |count| count.saturating_sub(1)..count)?;
-        last.first().map(|&name| name.to_owned())
+    /// The number of layers that were made so far.
+    pub fn layer_count(self) -> Option<usize> {
+        Some(self.read(self.of.layers)?.len())
     }
 
-    /// The number of the newest layer.
-    pub fn newest_number(self) -> Option<usize> {
-        self.read(Accessors::of(self.letter)?.layers)?.len().checked_sub(1)
+    /// The newest layer, which is being set up. Caffe makes the vectors of inputs for all layers beforehand.
+    pub fn newest_layer(self) -> Option<Newest> {
+        let layers = self.read(self.of.layers)?;
+        let number = layers.len().checked_sub(1)?;
+        let name = *self.texts(&self.of.layer_names, |count| number.min(count)..count.min(number + 1))?.first()?;
+        let bottoms = blobs(self.read(self.of.bottoms)?.get(number)?)?;
+        let kind = self.caffe.class_of(layers[number].object).map_or("", |class| type_in(class.symbol));
+        let tops = blobs(self.read(self.of.tops)?.get(number)?)?.iter().map(|top| top.addr()).collect();
+        Some(Newest { number, name: Escaped(name).to_string().into(), kind, is_source: bottoms.is_empty(), tops })
     }
 
     pub fn structure(self) -> Option<Structure> {
-        let accessors = Accessors::of(self.letter)?;
-        let names = self.texts(&accessors.layer_names, |count| 0..count)?;
-        let blob_names = self.texts(accessors.blob_names.as_ref()?, |count| 0..count)?;
-        let addresses = self.read(accessors.blobs?)?.iter().map(|blob| blob.object.addr());
+        let names = self.layer_names()?;
+        let blob_names = self.texts(self.of.blob_names.as_ref()?, |count| 0..count)?;
+        let addresses = self.read(self.of.blobs?)?.iter().map(|blob| blob.object.addr());
         let blob_names = addresses.zip(blob_names).collect();
-        let objects = self.read(accessors.layers)?.iter().zip(names);
-        let inputs_and_outputs = self.read(accessors.bottoms)?.iter().zip(self.read(accessors.tops)?);
+        let objects = self.read(self.of.layers)?.iter().zip(names);
+        let inputs_and_outputs = self.read(self.of.bottoms)?.iter().zip(self.read(self.of.tops)?);
         // A Caffe without this accessor has layers that are not known to write any diff.
-        let propagates = accessors.propagates.and_then(|get| self.read(get)).unwrap_or_default();
+        let propagates = self.of.propagates.and_then(|get| self.read(get)).unwrap_or_default();
+        // A program's own classes, which are found anew for each net.
+        let mut classes: HashMap<usize, Option<Class>> = HashMap::new();
         let mut layers = Vec::new();
-        for (number, ((object, name), (bottoms, tops))) in objects.zip(inputs_and_outputs).enumerate() {
+        for (number, ((Shared { object, .. }, name), (bottoms, tops))) in objects.zip(inputs_and_outputs).enumerate() {
+            let table = (object.is_aligned() && !object.is_null()).then(|| {
+                // SAFETY: the net holds the layer, which has virtual functions and so begins with the address of its table.
+                unsafe { *object.cast::<usize>() }
+            })?;
+            let class = *classes.entry(table).or_insert_with(|| self.caffe.class_of(*object));
+            let symbol = class.map_or("", |class| class.symbol);
+            let caffes_kind = class.filter(|class| class.is_caffes).and_then(|_| caffes_type(symbol, self.letter()));
             layers.push(Layer {
-                object: object.object,
-                name: name.to_owned(),
-                kind: type_of(object.object),
+                object: *object,
+                name,
+                class,
+                kind: type_in(symbol),
+                caffes_kind: caffes_kind.unwrap_or_default(),
                 bottoms: blobs(bottoms)?.iter().map(|blob| blob.addr()).collect(),
-                // SAFETY: the net lives and does not change.
+                // SAFETY: as in `read`.
                 propagates: propagates.get(number).and_then(|bits| unsafe { bits.bits() }).unwrap_or_default(),
                 tops: blobs(tops)?.iter().map(|blob| blob.addr()).collect(),
             });
@@ -153,31 +183,28 @@ impl Net {
         Some(Structure { layers, blob_names })
     }
 
-    pub fn newest_layer(self) -> Option<Newest> {
-        let accessors = Accessors::of(self.letter)?;
-        let name = self.newest_name()?;
-        let bottoms = blobs(self.read(accessors.bottoms)?.last()?)?;
-        let layers = self.read(accessors.layers);
-        Some(Newest { name, is_source: bottoms.is_empty(), one_by_one: is_convolution(layers?.last()?.object) })
-    }
-
     /// Of each layer: whether it has no inputs, and its outputs.
-    fn outputs_by_layer(self, accessors: &Accessors) -> Option<Vec<(bool, &'static [*const c_void])>> {
-        let (tops, bottoms) = (self.read(accessors.tops)?, self.read(accessors.bottoms)?);
-        tops.iter().zip(bottoms).map(|(tops, bottoms)| Some((blobs(bottoms)?.is_empty(), blobs(tops)?))).collect()
+    fn outputs_by_layer(self) -> Option<impl Iterator<Item = Option<(bool, &'static [*const c_void])>>> {
+        let (tops, bottoms) = (self.read(self.of.tops)?, self.read(self.of.bottoms)?);
+        Some(tops.iter().zip(bottoms).map(|(tops, bottoms)| Some((blobs(bottoms)?.is_empty(), blobs(tops)?))))
     }
 
-    /// The first axis of the largest output, so far, of layers without inputs; 0 without one.
-    pub fn batch(self) -> Option<u64> {
-        let layers = self.outputs_by_layer(Accessors::of(self.letter)?)?;
-        let sources = layers.into_iter().filter(|&(is_source, _)| is_source).flat_map(|(_, outputs)| outputs);
-        let sizes =
-            sources.map(|&output| Blob::new(output, self.letter)).map(|blob| (blob.elements(), blob.first_axis()));
-        Some(sizes.max().map_or(0, |(_, axis)| axis))
+    /// The outputs, so far, of layers without inputs.
+    pub fn sources(self) -> Option<Vec<Blob>> {
+        let (of, mut found) = (self.blob?, Vec::new());
+        for layer in self.outputs_by_layer()? {
+            let (is_source, tops) = layer?;
+            found.extend(tops.iter().filter(|_| is_source).map(|&top| of.at(top)));
+        }
+        Some(found)
+    }
+
+    pub fn layer_names(self) -> Option<Vec<&'static [u8]>> {
+        self.texts(&self.of.layer_names, |count| 0..count)
     }
 
     /// `range` gets the number of names.
-    fn texts(self, names: &Names, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&'static str>> {
+    fn texts(self, names: &Names, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&'static [u8]>> {
         match names {
             Names::New(get) => {
                 let names = self.read(*get)?;
@@ -186,117 +213,107 @@ impl Net {
             }
             Names::Old(get) => {
                 let names = self.read(*get)?;
-                // SAFETY: as above.
+                // SAFETY: the net's names live and do not change.
                 names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
             }
         }
     }
 
     pub fn parameters(self) -> Option<Vec<Named>> {
-        let accessors = Accessors::of(self.letter)?;
-        let names = self.texts(&accessors.layer_names, |count| 0..count)?;
-        let layers = self.read(accessors.layers)?;
-        if layers.len() != names.len() {
-            return None;
-        }
-        let mut found = Vec::new();
-        for (layer, name) in layers.iter().zip(names) {
+        let (of, mut found) = (self.blob?, Vec::new());
+        for (number, layer) in self.read(self.of.layers)?.iter().enumerate() {
             if layer.object.is_null() {
                 return None;
             }
             // SAFETY: the net holds the layer.
-            let blobs = unsafe { accessors.layer_blobs.read(layer.object) }?;
-            for (number, blob) in blobs.iter().enumerate() {
-                let which = match (number, blobs.len()) {
-                    (0, ..=2) => "weights".to_owned(),
-                    (1, ..=2) => "bias".to_owned(),
-                    _ => format!("parameter {number}"),
-                };
-                let blob = Blob::new(blob.object, self.letter);
-                found.push(Named { blob, name: format!("{name} {which}"), may_grow: false });
-            }
+            let blobs = unsafe { self.of.layer_blobs.read(layer.object) }?;
+            found.extend(blobs.iter().enumerate().map(|(at, blob)| Named {
+                blob: of.at(blob.object),
+                layer: number,
+                which: Which::Parameter(at, blobs.len()),
+                may_grow: false,
+            }));
         }
         Some(found)
     }
 
     /// Outputs of a layer without inputs are data.
     pub fn outputs(self) -> Option<Vec<Named>> {
-        let accessors = Accessors::of(self.letter)?;
-        let names = self.texts(&accessors.layer_names, |count| 0..count)?;
-        let layers = self.outputs_by_layer(accessors)?;
-        // A net that is being made has names for its first layers.
-        if layers.len() < names.len() {
-            return None;
-        }
-        let mut found = Vec::new();
-        for ((is_source, tops), name) in layers.into_iter().zip(names) {
-            let which = if is_source { "data" } else { "output" };
-            for (number, &blob) in tops.iter().enumerate() {
-                let number = if tops.len() > 1 { format!(" {number}") } else { String::new() };
-                let blob = Blob::new(blob, self.letter);
-                found.push(Named { blob, name: format!("{name} {which}{number}"), may_grow: true });
-            }
+        let (of, mut found) = (self.blob?, Vec::new());
+        for (layer, outputs) in self.outputs_by_layer()?.enumerate() {
+            let (is_source, tops) = outputs?;
+            found.extend(tops.iter().enumerate().map(|(at, &blob)| Named {
+                blob: of.at(blob),
+                layer,
+                which: if is_source { Which::Data(at, tops.len()) } else { Which::Output(at, tops.len()) },
+                may_grow: true,
+            }));
         }
         Some(found)
     }
 
-    /// The layers as `syncedmem::net` takes them; of an inner net without blobs, which no prototxt has.
-    pub fn layers(self, is_inner: bool) -> Option<String> {
-        let Structure { layers, blob_names } = self.structure()?;
-        let mut text = String::new();
-        for layer in &layers {
-            let (bottoms, tops) = if is_inner { (&[][..], &[][..]) } else { (&layer.bottoms[..], &layer.tops[..]) };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{}\t{}\t{}", layer.kind, plain(&layer.name)?, bottoms.len());
-            for blob in bottoms.iter().chain(tops) {
-                text.extend(["\t", plain(blob_names.get(blob)?)?]);
-            }
-            text.push('\n');
-        }
-        Some(text)
-    }
-
-    pub fn is_test(self) -> Option<bool> {
-        const TEST: c_int = 1;
-        static PHASE: Found<Number> = Found::new();
-        let phase = PHASE.of(self.letter, |letter| number(&format!("_ZNK5caffe3NetI{letter}E5phaseEv")))?;
-        // SAFETY: as in `read`; the accessor returns an enumeration.
-        Some(unsafe { phase(self.this) } == TEST)
-    }
-
-    /// One or two for each parameter, in their order.
-    pub fn history(self, solver: *const c_void) -> Option<Vec<Named>> {
-        let accessors = Accessors::of(self.letter)?;
-        let learnable = self.read(accessors.learnable?)?;
+    /// Blobs of the history, one or two for each parameter, with the parameter's name and whether it is the second.
+    pub fn history(self, solver: *const c_void) -> Option<Vec<(Blob, Named, bool)>> {
+        let (of, learnable) = (self.blob?, self.read(self.of.learnable?)?);
         // SAFETY: Caffe's thread is in a call of the solver.
-        let history = unsafe { accessors.history?.read(solver) }?;
+        let history = unsafe { self.of.history?.read(solver) }?;
         if history.len() < learnable.len() {
             return None;
         }
         let parameters = self.parameters()?;
+        let parameters: HashMap<usize, Named> =
+            parameters.into_iter().rev().map(|named| (named.blob.address(), named)).collect();
         let named = learnable.iter().cycle().zip(history).enumerate().filter_map(|(number, (&parameter, blob))| {
-            let name = &parameters.iter().find(|named| named.blob.address() == parameter.addr())?.name;
-            let second = if number < learnable.len() { "" } else { " 2" };
-            let blob = Blob::new(blob.object, self.letter);
-            Some(Named { blob, name: format!("{name} history{second}"), may_grow: false })
+            let named = parameters.get(&parameter.addr())?;
+            Some((of.at(blob.object), *named, number >= learnable.len()))
         });
         Some(named.collect())
+    }
+}
+
+fn passes(letter: &'static str, caffe: &'static Caffe) -> Option<&'static PassAccessors> {
+    caffe.passes.of(letter, || Some(PassAccessors::find(&|symbol| caffe.find(symbol), letter)))
+}
+
+/// Whether a net is in phase TEST.
+///
+/// # Safety
+/// Caffe's thread is in a call of this net of its Caffe.
+pub unsafe fn is_test(net: *const c_void, letter: &'static str, caffe: &'static Caffe) -> Option<bool> {
+    const TEST: c_int = 1;
+    let phase = passes(letter, caffe)?.phase?;
+    // SAFETY: the caller guarantees the net; the accessor returns an enumeration.
+    Some(unsafe { phase(net) } == TEST)
+}
+
+/// The iteration of a solver.
+///
+/// # Safety
+/// Caffe's thread is in a call of this solver of its Caffe.
+pub unsafe fn iteration(solver: *const c_void, letter: &'static str, caffe: &'static Caffe) -> Option<u64> {
+    let iteration = passes(letter, caffe)?.iteration?;
+    // SAFETY: the caller guarantees the solver; the accessor returns an int.
+    u64::try_from(unsafe { iteration(solver) }).ok()
+}
+
+impl Structure {
+    /// The layers as `syncedmem::net` takes them; of an inner net without blobs, which no prototxt has.
+    pub fn text(&self, is_inner: bool) -> Option<String> {
+        let mut text = String::new();
+        for layer in &self.layers {
+            let (bottoms, tops) = if is_inner { (&[][..], &[][..]) } else { (&layer.bottoms[..], &layer.tops[..]) };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{}\t{}\t{}", layer.kind, Escaped(layer.name), bottoms.len());
+            for blob in bottoms.iter().chain(tops) {
+                let _ = write!(text, "\t{}", Escaped(self.blob_names.get(blob)?));
+            }
+            text.push('\n');
+        }
+        Some(text)
     }
 }
 
 fn blobs(vector: &'static Blobs) -> Option<&'static [*const c_void]> {
     // SAFETY: `Net::read` found the vector in a net, which lives and does not change.
     unsafe { elements((&raw const *vector).cast()) }
-}
-
-pub fn iteration(solver: *const c_void, letter: &'static str) -> Option<u64> {
-    static ITERATION: Found<Number> = Found::new();
-    let iteration = ITERATION.of(letter, |letter| number(&format!("_ZNK5caffe6SolverI{letter}E4iterEv")))?;
-    // SAFETY: Caffe's thread is in a call of the solver; the accessor returns an int.
-    u64::try_from(unsafe { iteration(solver) }).ok()
-}
-
-/// `None` if it would break the lines of [`Net::layers`].
-fn plain(name: &str) -> Option<&str> {
-    (!name.contains(char::is_control)).then_some(name)
 }

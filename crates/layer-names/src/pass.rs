@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-use crate::function::Function;
+use crate::library::Function;
 
 /// The library's numbers.
 #[derive(Clone, Copy)]
@@ -38,9 +38,9 @@ impl Pass {
 impl Drop for Pass {
     fn drop(&mut self) {
         // `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: a pass ends now.
-        static NOTE: Function<unsafe extern "C" fn(u32, u64, u64)> = Function::new("_ZN9syncedmem4passEjmm");
+        static NOTE: Function<unsafe extern "C" fn(u32, u64, u64)> = Function::new(c"_ZN9syncedmem4passEjmm");
         IS_INSIDE.set(false);
-        if let Some(note) = NOTE.of_library() {
+        if let Some(note) = NOTE.find() {
             // SAFETY: it takes any numbers.
             unsafe { note(self.kind as u32, self.iteration, self.start) };
         }

@@ -15,6 +15,9 @@ pub struct Share {
     pub gone: &'static CStr,
     /// Where in the arena the block lies, if that is free.
     pub place: Place,
+    /// How many bytes layers write of the next block, and have written of the present one, from its beginning on.
+    next: usize,
+    pub written: usize,
     /// Of the host and of the device: bytes, once a block was lent; 0 before.
     bytes: [u64; 2],
 }
@@ -29,7 +32,18 @@ static TOUCHED: [AtomicPtr<c_char>; 100] = [const { AtomicPtr::new(null_mut()) }
 impl Share {
     pub fn new(gone: &'static CStr) -> Share {
         SHARES.fetch_add(1, Relaxed);
-        Share { gone, place: Place::default(), bytes: [0; 2] }
+        Share { gone, place: Place::default(), next: usize::MAX, written: usize::MAX, bytes: [0; 2] }
+    }
+
+    /// Layers write so many bytes from now on. Returns how many the present block has, if those are fewer.
+    pub fn writes(&mut self, bytes: usize) -> Option<usize> {
+        self.next = bytes;
+        (bytes > self.written).then(|| std::mem::replace(&mut self.written, usize::MAX))
+    }
+
+    /// A new block was lent, whose bytes are another object's.
+    pub fn begin_block(&mut self) {
+        self.written = self.next;
     }
 
     pub fn count(&mut self, side: Side, bytes: u64) {

@@ -3,65 +3,89 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 
-use super::offsets::offsets;
+use super::library;
+use super::offsets::{Block, offsets};
 use super::placing::{Placed, blocks};
-use super::{library, with};
-use crate::blob::{bytes_of, is_touched};
+use crate::blob::{Blob, bytes_of, is_touched};
 use crate::net::Net;
 use crate::record;
 
-/// What a net's nets would share, with `gradients` and with `all`.
+/// What a net would share, with `gradients` and with `all`.
 pub struct Estimate {
     plans: [Vec<Placed>; 2],
+    /// The outputs of layers without inputs.
+    sources: Vec<Blob>,
+    is_test: bool,
     /// Bytes of the memory that the plans are about, when they were noted.
     noted: usize,
 }
 
-pub fn begin(net: Net, plans: [Vec<Placed>; 2]) {
-    let plans = plans.map(|mut plan| {
-        // What was touched while the net was made is not shared.
-        plan.retain(|placed| placed.blob.memory().is_none_or(|memory| !is_touched(memory[placed.part])));
-        plan
-    });
-    with(|state| state.estimates.insert(net.address(), Estimate { plans, noted: 0 }));
-}
-
-/// Notes what a pass through the net showed, if it is new.
-pub fn note(net: Net) -> Option<()> {
-    if super::is_on() {
-        return note_shared();
-    }
-    record::note(with(|state| state.estimates.get_mut(&net.address())?.text(net))?)
-}
-
 impl Estimate {
+    pub fn of(plans: [Vec<Placed>; 2], sources: Vec<Blob>, is_test: bool) -> Estimate {
+        let plans = plans.map(|mut plan: Vec<Placed>| {
+            // What was touched while the net was made is not shared.
+            plan.retain(|placed| placed.blob.memory().is_none_or(|memory| !is_touched(memory[placed.part])));
+            plan
+        });
+        Estimate { plans, sources, is_test, noted: 0 }
+    }
+
     /// What a pass showed; `None` if it is not new.
-    fn text(&mut self, net: Net) -> Option<String> {
-        let bytes = |_: &Placed, object: *mut c_void| bytes_of(object).filter(|_| is_touched(object));
-        let held = |placed: &[Placed]| blocks(placed, bytes).0.iter().map(|block| block.bytes).sum::<usize>();
-        let all = held(&self.plans[1]);
+    pub fn text(&mut self, net: Net, is_backward: bool) -> Option<String> {
+        if is_backward && self.is_test {
+            // With sharing, that would have been an error: nothing can be shared in this net.
+            self.plans = [Vec::new(), Vec::new()];
+            return (std::mem::replace(&mut self.noted, usize::MAX) != usize::MAX).then(|| self.line(net, 0));
+        }
+        let items = self.sources.iter().map(|blob| (blob.elements(), blob.first_axis())).max();
+        let items = items.map_or(0, |(_, axis)| axis);
+        let sizes = self.sizes(items);
+        let all = own(&blocks(&self.plans[1], |at| Some(sizes[1][at]?.bytes)).0);
         if all <= self.noted {
             return None;
         }
         self.noted = all;
-        let items = net.batch()?;
-        let twice = |placed: &Placed, object: *mut c_void| {
-            let factor = if placed.grows && placed.blob.first_axis() == items { 2 } else { 1 };
-            Some(bytes(placed, object)? * factor)
-        };
+        Some(self.line(net, items))
+    }
+
+    fn sizes(&self, items: u64) -> [Vec<Option<Size>>; 2] {
+        self.plans.each_ref().map(|plan| {
+            let size = |placed: &Placed| {
+                let object = placed.blob.memory()?[placed.part];
+                let bytes = bytes_of(object).filter(|_| is_touched(object))?;
+                let factor = if placed.grows && placed.blob.first_axis() == items { 2 } else { 1 };
+                Some(Size { bytes: (object, bytes), twice: (object, bytes * factor) })
+            };
+            plan.iter().map(size).collect()
+        })
+    }
+
+    fn line(&self, net: Net, items: u64) -> String {
         let mut text = format!("\tsharing\t-\t{}\t{}\t{items}", net.address(), this_thread());
-        for placed in &self.plans {
-            for blocks in [blocks(placed, bytes).0, blocks(placed, twice).0] {
+        for (plan, sizes) in self.plans.iter().zip(self.sizes(items)) {
+            let (now, twice) =
+                (blocks(plan, |at| Some(sizes[at]?.bytes)).0, blocks(plan, |at| Some(sizes[at]?.twice)).0);
+            for blocks in [now, twice] {
                 let needed = offsets(&blocks).iter().zip(&blocks).map(|(at, block)| at + block.bytes).max();
-                let own: usize = blocks.iter().map(|block| block.bytes).sum();
-                text += &format!("\t{own}\t{}", needed.unwrap_or(0));
+                text += &format!("\t{}\t{}", own(&blocks), needed.unwrap_or(0));
             }
         }
-        Some(text)
+        text
     }
 }
 
-fn note_shared() -> Option<()> {
+/// An object, and its bytes as they are and with twice the items.
+#[derive(Clone, Copy)]
+struct Size {
+    bytes: (*mut c_void, usize),
+    twice: (*mut c_void, usize),
+}
+
+fn own(blocks: &[Block]) -> usize {
+    blocks.iter().map(|block| block.bytes).sum()
+}
+
+pub fn note_shared() -> Option<()> {
     thread_local! { static NOTED: Cell<[[u64; 3]; 2]> = const { Cell::new([[0; 3]; 2]) }; }
     let (figures, _) = library::figures();
     if NOTED.replace(figures) == figures {

@@ -1,6 +1,9 @@
 //! Where in an arena each block lies: the largest first, each in the smallest gap between those that live at the same time
 //! ("greedy by size" of arXiv 2001.03288).
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
 pub struct Block {
     pub bytes: usize,
     /// First and last step of each of its lives.
@@ -14,33 +17,81 @@ impl Block {
     }
 }
 
+/// How many blocks are placed so. The smaller ones of a net with more lie above these, in the order of their steps: to compare each with
+/// all would cost a net of 10,000 layers seconds.
+const MOST: usize = 2048;
+
 /// An offset for each block.
 pub fn offsets(blocks: &[Block]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..blocks.len()).collect();
     // A stable sort: of equal ones the first in the net comes first.
-    order.sort_by_key(|&at| std::cmp::Reverse(blocks[at].bytes));
-    let mut offsets = vec![0; blocks.len()];
+    order.sort_by_key(|&at| Reverse(blocks[at].bytes));
+    let mut offsets = vec![0usize; blocks.len()];
+    // By their offsets.
     let mut placed: Vec<usize> = Vec::new();
-    for at in order {
+    let mut whole = 0;
+    for &at in order.iter().take(MOST) {
         let block = &blocks[at];
-        let mut taken: Vec<(usize, usize)> = placed
-            .iter()
-            .filter(|&&other| blocks[other].meets(block))
-            .map(|&other| (offsets[other], offsets[other] + blocks[other].bytes))
-            .collect();
-        taken.sort_unstable();
-        let (mut end, mut best) = (0, None);
-        for (start, after) in taken {
-            let gap = start.saturating_sub(end);
+        let (mut end, mut best) = (0usize, None);
+        for &other in placed.iter().filter(|&&other| blocks[other].meets(block)) {
+            let gap = offsets[other].saturating_sub(end);
             if gap >= block.bytes && best.is_none_or(|(smallest, _)| gap < smallest) {
                 best = Some((gap, end));
             }
-            end = end.max(after);
+            end = end.max(offsets[other] + blocks[other].bytes);
         }
         offsets[at] = best.map_or(end, |(_, start)| start);
-        placed.push(at);
+        whole = whole.max(offsets[at] + block.bytes);
+        placed.insert(placed.partition_point(|&other| offsets[other] <= offsets[at]), at);
+    }
+    if let Some(rest) = order.get(MOST..) {
+        place_by_steps(blocks, rest, whole, &mut offsets);
     }
     offsets
+}
+
+/// Places blocks from `above` on: each takes the first gap that is free from its first step to its last.
+fn place_by_steps(blocks: &[Block], rest: &[usize], above: usize, offsets: &mut [usize]) {
+    let first = |at: usize| blocks[at].lives.iter().map(|&(first, _)| first).min().unwrap_or(0);
+    let last = |at: usize| blocks[at].lives.iter().map(|&(_, last)| last).max().unwrap_or(0);
+    let mut order = rest.to_vec();
+    order.sort_by_key(|&at| first(at));
+    // The ends of those that are alive, by their last step.
+    let mut alive: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
+    // Free gaps, their bytes by their start; and behind all of them is free.
+    let (mut free, mut end): (BTreeMap<usize, usize>, usize) = (BTreeMap::new(), above);
+    for at in order {
+        while let Some(&Reverse((_, ended))) = alive.peek().filter(|Reverse((step, _))| *step < first(at)) {
+            alive.pop();
+            let (mut start, mut bytes) = (offsets[ended], blocks[ended].bytes);
+            if let Some((&before, &more)) =
+                free.range(..start).next_back().filter(|(before, more)| *before + *more == start)
+            {
+                free.remove(&before);
+                (start, bytes) = (before, bytes + more);
+            }
+            if let Some(more) = free.remove(&(start + bytes)) {
+                bytes += more;
+            }
+            free.insert(start, bytes);
+        }
+        let wanted = blocks[at].bytes;
+        let found = free.iter().find(|(_, bytes)| **bytes >= wanted).map(|(start, bytes)| (*start, *bytes));
+        match found {
+            Some((start, bytes)) => {
+                free.remove(&start);
+                if bytes > wanted {
+                    free.insert(start + wanted, bytes - wanted);
+                }
+                offsets[at] = start;
+            }
+            None => {
+                offsets[at] = end;
+                end += wanted;
+            }
+        }
+        alive.push(Reverse((last(at), at)));
+    }
 }
 
 #[cfg(test)]
@@ -69,5 +120,33 @@ mod tests {
         blocks.push(block(38, &[(5, 9)]));
         let offsets = offsets(&blocks);
         assert_eq!(offsets[5], offsets[3]);
+    }
+
+    #[test]
+    fn blocks_that_live_at_the_same_time_never_overlap_also_in_a_net_of_thousands_of_layers() {
+        // A training net of 3000 layers: activations until Backward, gradients for two steps, and some blocks with two lives.
+        let layers = 3000;
+        let mut blocks = Vec::new();
+        for layer in 0..layers {
+            let (back, bytes) = (2 * layers - 1 - layer, 256 * (1 + layer * 7919 % 13));
+            blocks.push(block(bytes, &[(layer, back)]));
+            blocks.push(block(bytes, &[(back - 1, back)]));
+            blocks.push(block(bytes / 2, &[(layer, layer), (back, back)]));
+        }
+        let offsets = offsets(&blocks);
+        let mut ends: Vec<(usize, usize)> = Vec::new();
+        for step in 0..2 * layers {
+            ends.clear();
+            let alive = blocks
+                .iter()
+                .zip(&offsets)
+                .filter(|(block, _)| block.lives.iter().any(|&(from, to)| from <= step && step <= to));
+            ends.extend(alive.map(|(block, &at)| (at, at + block.bytes)));
+            ends.sort_unstable();
+            assert!(ends.windows(2).all(|pair| pair[0].1 <= pair[1].0), "step {step}");
+        }
+        let whole = offsets.iter().zip(&blocks).map(|(at, block)| at + block.bytes).max().unwrap();
+        let alive_at_once: usize = blocks.iter().step_by(3).map(|block| block.bytes).sum();
+        assert!(whole < alive_at_once * 2, "{whole} of {alive_at_once}");
     }
 }

@@ -78,6 +78,7 @@ impl Groups {
         blob
     }
 
+    /// `one` is the newer one: roots are old, and ways to them short.
     fn unite(&mut self, one: usize, other: usize) {
         let (one, other) = (self.root(one), self.root(other));
         if one != other {
@@ -130,7 +131,7 @@ pub fn plan(layers: &[Layer<'_>], is_test: bool, mode: Mode, kept: &HashSet<usiz
         share_tops(part, is_test, &order, &uses, &groups[part as usize], &mut found);
     }
     for (number, layer) in layers.iter().enumerate() {
-        share_internals(number, layer, is_test, &mut found);
+        share_internals(number, layer, is_test, kept, &mut found);
     }
     found
 }
@@ -168,7 +169,10 @@ fn share_tops(
     found: &mut Plan,
 ) {
     let mut by_root: HashMap<usize, Vec<usize>> = HashMap::new();
-    for blob in uses.keys() {
+    // The blobs that layers make come first, in their order.
+    for blob in
+        order.iter().chain(uses.iter().filter(|(_, of_blob)| of_blob.producers.is_empty()).map(|(blob, _)| blob))
+    {
         by_root.entry(groups.root(*blob)).or_default().push(*blob);
     }
     for &blob in order {
@@ -192,19 +196,18 @@ fn share_tops(
         let end =
             if is_test { last.map(|&layer| Call::Forward(layer)) } else { first.map(|&layer| Call::Backward(layer)) };
         let layer = uses[&blob].producers[0];
-        let first_blob = order.iter().copied().find(|&other| groups.root(other) == groups.root(blob));
         found.shared.extend(begin.zip(end).map(|(begin, end)| Shared {
             blob,
             part,
             layer,
             ends: vec![end],
             begins: vec![begin],
-            group: first_blob.unwrap_or(blob),
+            group: group[0],
         }));
     }
 }
 
-fn share_internals(number: usize, layer: &Layer<'_>, is_test: bool, found: &mut Plan) {
+fn share_internals(number: usize, layer: &Layer<'_>, is_test: bool, kept: &HashSet<usize>, found: &mut Plan) {
     let Rule::Shares(shares) = rule(layer.kind) else { return };
     // A second top may hold the memory of an internal blob (SoftmaxWithLoss).
     if shares.internals == Internals::Apart || layer.tops.len() != 1 {
@@ -215,7 +218,7 @@ fn share_internals(number: usize, layer: &Layer<'_>, is_test: bool, found: &mut 
         (Internals::Scratch, _) => vec![Call::Forward(number), Call::Backward(number)],
         (_, false) => vec![Call::Backward(number)],
     };
-    for &blob in &layer.internals {
+    for &blob in layer.internals.iter().filter(|blob| !kept.contains(blob)) {
         found.shared.extend(PARTS.map(|part| {
             // `Forward` leaves the diffs alone.
             let lives_from_forward = shares.internals == Internals::UntilBackward && part == Part::Data;

@@ -1,0 +1,125 @@
+//! What users are told: the errors of given up contents, and what was shared, for the end of the process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CStr, CString};
+use std::fmt::Write;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
+use std::time::Duration;
+
+use syncedmem_trace::text::Escaped;
+
+use super::library;
+use super::settings::{self, Keep};
+
+#[derive(Default)]
+pub struct Told {
+    /// Names of blobs, by the reason why they are kept apart.
+    apart: BTreeMap<&'static str, BTreeSet<Vec<u8>>>,
+    /// The sentences that objects have. They stay, because blobs may outlive their net; equal ones are one.
+    sentences: BTreeMap<Vec<u8>, &'static CStr>,
+    /// Names of blobs, by the address of their sentence.
+    names: BTreeMap<usize, Vec<u8>>,
+    /// Names in `SYNCEDMEM_KEEP` that a net has.
+    kept: BTreeSet<Vec<u8>>,
+}
+
+static TOLD: Mutex<Told> = Mutex::new(Told {
+    apart: BTreeMap::new(),
+    sentences: BTreeMap::new(),
+    names: BTreeMap::new(),
+    kept: BTreeSet::new(),
+});
+
+/// A fork takes this lock before it begins. A panic in the midst of a change does not keep others out.
+pub fn lock() -> MutexGuard<'static, Told> {
+    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a read of given up contents says. `keep` names the blob or the layer that can be kept apart.
+pub fn sentence(text: String, keep: &[u8], blob: Option<&[u8]>) -> &'static CStr {
+    let mut bytes = text.into_bytes();
+    let option = Keep::option(keep);
+    bytes.extend_from_slice(&option);
+    let mut told = lock();
+    if let Some(known) = told.sentences.get(&bytes) {
+        return known;
+    }
+    let kept: &'static CStr = Box::leak(CString::new(bytes.clone()).unwrap_or_default().into_boxed_c_str());
+    told.sentences.insert(bytes, kept);
+    if let Some(blob) = blob {
+        told.names.insert(kept.as_ptr().addr(), blob.to_owned());
+    }
+    kept
+}
+
+/// Notes the names of a net that was made: its blobs that are kept apart, and the blobs and layers that the setting names.
+pub fn planned<'n>(names: impl Iterator<Item = &'n [u8]>, apart: impl Iterator<Item = (&'static str, &'n [u8])>) {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        // SAFETY: the function stays: this library is never unloaded.
+        unsafe { libc::atexit(at_exit) };
+    });
+    let mut told = lock();
+    for (why, name) in apart {
+        let names = told.apart.entry(why).or_default();
+        if !names.contains(name) {
+            names.insert(name.to_owned());
+        }
+    }
+    for name in names.filter(|name| settings::get().keep.has(name)) {
+        told.kept.insert(name.to_owned());
+    }
+}
+
+extern "C" fn at_exit() {
+    crate::naming(|| {
+        eprint!("{}", text()?);
+        Some(())
+    });
+}
+
+fn text() -> Option<String> {
+    // The exiting thread may hold the lock, in a signal's handler.
+    let told = (0..100).find_map(|_| match TOLD.try_lock() {
+        Ok(mut told) => Some(std::mem::take(&mut *told)),
+        Err(TryLockError::Poisoned(mut told)) => Some(std::mem::take(&mut **told.get_mut())),
+        Err(TryLockError::WouldBlock) => {
+            std::thread::sleep(Duration::from_millis(1));
+            None
+        }
+    })?;
+    let ([host, device], touched) = library::figures();
+    let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
+    let mut text = String::new();
+    for (side, [needed, most_lent, would_be]) in [("", host), ("device ", device)] {
+        if needed > 0 || side.is_empty() && device[0] == 0 {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "libsyncedmem: shared {side}memory needed {:.1} MiB, of which {:.1} MiB were alive at once, for blobs of {:.1} MiB",
+                mib(needed),
+                mib(most_lent),
+                mib(would_be)
+            );
+        }
+    }
+    let touched: BTreeSet<Vec<u8>> = touched.iter().filter_map(|sentence| told.names.get(sentence).cloned()).collect();
+    for (why, blobs) in told.apart.iter().chain([(&"touched from outside of layers", &touched)]) {
+        if !blobs.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  kept apart ({why}): {}", list(blobs));
+        }
+    }
+    for name in settings::get().keep.without(&told.kept) {
+        let _ =
+            writeln!(text, "  SYNCEDMEM_KEEP names \"{}\": no net had a blob or a layer of that name", Escaped(name));
+    }
+    Some(text)
+}
+
+fn list(names: &BTreeSet<Vec<u8>>) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<_> = names.iter().take(SHOWN).map(|name| Escaped(name).to_string()).collect();
+    let rest = names.len().saturating_sub(SHOWN);
+    shown.join(", ") + &if rest > 0 { format!(" and {rest} more") } else { String::new() }
+}
