@@ -171,8 +171,9 @@ syncedmem_status_t syncedmem_model_layer_count(const struct syncedmem_model_t *m
 
 /**
  * Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from
- * 0, in the order of the file; two may have one name. A name ends at its first NUL; bytes that are no UTF-8 are
- * replaced.
+ * 0, in the order of the file; two may have one name. Names are UTF-8: in this and all strings of a model, bytes that
+ * are no UTF-8, NULs, and each `%` before two hexadecimal digits are percent-encoded (`%BE`), so that different names
+ * stay different, and percent-decoding gives their bytes.
  */
 syncedmem_status_t syncedmem_model_layer(const struct syncedmem_model_t *model,
                                          size_t layer,

@@ -47,7 +47,7 @@ def halves(values: Sequence[float]) -> bytes:
     return shape([len(values)]) + number(10, 2) + field(12, struct.pack(f"<{len(values)}e", *values))
 
 
-def layer(name: str, of: str, blobs: Sequence[bytes] = ()) -> bytes:
+def layer(name: Union[bytes, str], of: str, blobs: Sequence[bytes] = ()) -> bytes:
     """A layer of a net."""
     return field(100, field(1, name) + field(2, of) + b"".join(field(7, each) for each in blobs))
 

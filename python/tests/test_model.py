@@ -7,6 +7,7 @@ import os
 import threading
 from pathlib import Path
 from typing import Any, Callable
+from urllib.parse import unquote_to_bytes
 
 import numpy as np
 import pytest
@@ -104,6 +105,36 @@ def test_names_that_occur_twice_are_refused_only_where_both_have_blobs(writes: W
         syncedmem.load_caffemodel(path)
     with syncedmem.open_caffemodel(path) as model, pytest.raises(ValueError, match="2 layers with blobs"):
         model["b"]
+
+
+GBK = "\u5377\u79ef".encode("gbk")
+
+
+def test_names_of_any_bytes_are_found_and_give_their_bytes(writes: Writes) -> None:
+    names = [GBK, "\u7532".encode("gbk"), "\u5377".encode(), b"100%", b"%BE", b"a\0b"]
+    path = writes(b"".join(models.layer(name, "Scale", [models.blob([1], [number])]) for number, name in enumerate(names)))
+    with syncedmem.open_caffemodel(path) as model:
+        found = [layer.name for layer in model.layers]
+        assert found == ["%BE%ED%BB%FD", "%BC%D7", "\u5377", "100%", "%25BE", "a%00b"]
+        assert [unquote_to_bytes(name) for name in found] == names
+        assert model["%BC%D7"].index == 1 and len(dict(model.blobs())) == len(names)
+        model.save_npz(path.with_suffix(".npz"))
+        assert np.load(path.with_suffix(".npz")).files == [name for name, _ in model.blobs()]
+    assert list(syncedmem.load_caffemodel(path)) == found
+
+
+def test_names_of_any_bytes_are_read_from_hdf5_too(tmp_path: Path) -> None:
+    h5py: Any = importlib.import_module("h5py")
+    path = os.fsencode(tmp_path / "gbk.caffemodel.h5")
+    file = h5py.h5f.create(path)
+    for group, value in ((b"data", 1), (b"diff", 2)):
+        h5py.h5g.create(file, group)
+        h5py.h5g.create(file, group + b"/" + GBK)
+        values = h5py.h5d.create(file, group + b"/" + GBK + b"/0", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((1,)))
+        values.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([value], "f4"))
+    file.close()
+    ((name, (blob,)),) = syncedmem.load_caffemodel(path).items()
+    assert (name, blob.data[0], blob.diff[0]) == ("%BE%ED%BB%FD", 1, 2)
 
 
 def test_a_model_is_loaded_as_blobs_with_data_and_diff(writes: Writes) -> None:

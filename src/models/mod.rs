@@ -82,9 +82,8 @@ impl Model {
     }
 }
 
-/// Ends at the first NUL.
+/// The crate's names have no NUL.
 fn text(name: &str) -> Result<CString, Failure> {
-    let name = name.split('\0').next().unwrap_or_default();
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(name.len() + 1).map_err(|_| Failure::no_room(name.len() + 1))?;
     bytes.extend_from_slice(name.as_bytes());

@@ -39,6 +39,15 @@ fn a_nets_layers_and_blobs_are_listed_and_read() {
     }
 }
 
+fn names_that_are_no_utf8_or_have_a_nul_are_different_strings() {
+    let layer = |name: &[u8], of| bytes(100, [bytes(1, name), bytes(2, of)].concat());
+    let layers = [layer(b"\xbe\xed", "ReLU"), layer(b"\xbc\xd7", "ReLU"), layer(b"a\0b", "\0"), layer(b"a\0c", "ReLU")];
+    let model = opened(&Folder::new(), "gbk.caffemodel", &[bytes(1, "net\0x"), layers.concat()].concat());
+    assert_eq!(text(model.info().name), "net%00x");
+    let expected = [("%BE%ED", "ReLU"), ("%BC%D7", "ReLU"), ("a%00b", "%00"), ("a%00c", "ReLU")];
+    assert_eq!(model.layers(), expected.map(|(name, of)| (name.to_string(), of.to_string(), 0)));
+}
+
 fn gradients_are_read_by_their_part_and_refused_where_there_are_none() {
     let with_diff = [shape(&[2]), bytes(5, f32_bytes(&[1.0, 2.0])), bytes(6, f32_bytes(&[3.0, 4.0]))].concat();
     let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[with_diff, wire::blob(&[1], &[9.0])]));
@@ -111,6 +120,7 @@ fn of_a_larger_object_the_rest_stays_and_a_smaller_one_is_refused() {
 
 crate::support::harness::tests![
     a_nets_layers_and_blobs_are_listed_and_read,
+    names_that_are_no_utf8_or_have_a_nul_are_different_strings,
     gradients_are_read_by_their_part_and_refused_where_there_are_none,
     values_are_read_as_they_are_stored_as_floats_and_as_doubles,
     values_go_into_memory_of_the_callers_that_is_not_aligned_for_them,

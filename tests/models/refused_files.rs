@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::opened::*;
 use crate::support::*;
-use crate::wire::{self, bytes, layer};
+use crate::wire::{self, layer};
 
 thread_local! {
     static SWAPPED: Cell<bool> = const { Cell::new(false) };
@@ -51,16 +51,7 @@ fn damaged_and_foreign_files_are_told_apart() {
     }
 }
 
-fn names_that_c_cannot_have_end_at_their_nul() {
-    let file = [bytes(1, "net\0x"), layer("a\0b", "Scale", &[]), layer("", "\0", &[])].concat();
-    let model = opened(&Folder::new(), "a.caffemodel", &file);
-    assert_eq!(text(model.info().name), "net");
-    let named = |name: &str, of: &str| (name.to_string(), of.to_string(), 0);
-    assert_eq!(model.layers(), [named("a", "Scale"), named("", "")]);
-}
-
 crate::support::harness::tests![
     a_pipe_that_takes_the_files_place_while_it_is_opened_is_refused_without_a_wait,
     damaged_and_foreign_files_are_told_apart,
-    names_that_c_cannot_have_end_at_their_nul,
 ];

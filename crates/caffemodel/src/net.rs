@@ -57,7 +57,9 @@ impl Texts {
 }
 
 impl Layer {
-    /// Another layer may have the same.
+    /// Another layer may have the same. Caffe's names are bytes, often of another encoding than UTF-8: here bytes that are
+    /// no UTF-8, NULs, and each `%` before two hexadecimal digits are percent-encoded, as `%BE`. Names that differ stay
+    /// different, and percent-decoding gives their bytes.
     pub fn name(&self) -> &str {
         &self.name
     }

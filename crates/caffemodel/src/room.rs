@@ -44,18 +44,51 @@ pub(crate) fn text(words: &dyn Display) -> Result<String, NoRoom> {
     }
 }
 
-/// Replaces bytes that are no UTF-8.
-pub(crate) fn lossy(bytes: Vec<u8>) -> Result<String, NoRoom> {
-    struct Lossy<'b>(&'b [u8]);
-    impl Display for Lossy<'_> {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            self.0.utf8_chunks().try_for_each(|chunk| {
-                f.write_str(chunk.valid())?;
-                if chunk.invalid().is_empty() { Ok(()) } else { f.write_char(char::REPLACEMENT_CHARACTER) }
-            })
-        }
+/// Percent-encodes bytes that are no UTF-8, NULs, and each `%` before two hexadecimal digits.
+pub(crate) fn escaped(bytes: Vec<u8>) -> Result<String, NoRoom> {
+    let mut length = Length(0);
+    // Counting does not fail.
+    let _ = write!(length, "{}", Escaped(&bytes));
+    if length.0 == bytes.len() {
+        // Nothing is to be escaped: all of it is UTF-8.
+        return Ok(String::from_utf8(bytes).unwrap_or_default());
     }
-    String::from_utf8(bytes).or_else(|error| text(&Lossy(error.as_bytes())))
+    let mut exact = Growing { text: String::new(), refused: 0 };
+    exact.text.try_reserve_exact(length.0).map_err(|_| NoRoom(length.0))?;
+    match write!(exact, "{}", Escaped(&bytes)) {
+        Ok(()) => Ok(exact.text),
+        Err(_) => Err(NoRoom(exact.refused)),
+    }
+}
+
+struct Escaped<'b>(&'b [u8]);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            let mut rest = chunk.valid();
+            while let Some(at) = (0..rest.len()).find(|at| is_escaped(&rest.as_bytes()[*at..])) {
+                write!(f, "{}%{:02X}", &rest[..at], rest.as_bytes()[at])?;
+                rest = &rest[at + 1..];
+            }
+            f.write_str(rest)?;
+            chunk.invalid().iter().try_for_each(|byte| write!(f, "%{byte:02X}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn is_escaped(valid: &[u8]) -> bool {
+    matches!(valid, [0, ..]) || matches!(valid, [b'%', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
+}
+
+struct Length(usize);
+
+impl Write for Length {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        self.0 += more.len();
+        Ok(())
+    }
 }
 
 struct Growing {

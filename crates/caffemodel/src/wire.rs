@@ -232,15 +232,15 @@ impl<'s> Scanner<'s> {
         (0..4).try_fold(0, |value, number| Ok(value | u32::from(self.byte(end, at)?) << (8 * number)))
     }
 
-    /// Replaces bytes that are no UTF-8.
+    /// As [`room::escaped`] writes it.
     pub fn text(&mut self, end: u64) -> Result<String, Error> {
         let range = self.bytes(end)?;
         let length = range.end - range.start;
-        // A replacement takes three bytes.
+        // An escaped byte takes three, beside the one that is read.
         self.charge_bytes(length.saturating_mul(GROWTH))?;
         let mut bytes = room::zeros(length as usize)?;
         self.source.read(&mut bytes, range.start)?;
-        Ok(room::lossy(bytes)?)
+        Ok(room::escaped(bytes)?)
     }
 
     fn byte(&mut self, end: u64, at: u64) -> Result<u8, Error> {

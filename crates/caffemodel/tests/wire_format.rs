@@ -173,3 +173,40 @@ fn files_of_other_formats_are_named() {
     let unknown = Model::from_bytes(number(77, 1), "m", None).unwrap_err();
     assert!(unknown.to_string().contains("has no field of a net"), "{unknown}");
 }
+
+#[test]
+fn names_of_any_bytes_stay_different_and_those_of_utf8_stay_as_they_are() {
+    let named = |name: &[u8]| {
+        let model = net(bytes(100, [bytes(1, name), bytes(2, "ReLU")].concat()));
+        model.layers()[0].name().to_string()
+    };
+    for kept in ["conv1/3x3", "\u{5377}\u{79ef}", "100%", "100% of a", "%", "%a", "%g0", "a\\xbe"] {
+        assert_eq!(named(kept.as_bytes()), kept);
+    }
+    for (name, shown) in [
+        (&b"\xbe\xed\xbb\xfd"[..], "%BE%ED%BB%FD"),
+        (b"%BE", "%25BE"),
+        (b"%%be%4", "%%25be%4"),
+        (b"%25", "%2525"),
+        (b"%\xbe", "%%BE"),
+        (b"%b\xbe1", "%b%BE1"),
+        (b"a\0b", "a%00b"),
+        (b"a\xe5\x8d", "a%E5%8D"),
+    ] {
+        assert_eq!((named(name), percent_decoded(shown)), (shown.to_string(), name.to_vec()));
+    }
+    let model = net([bytes(1, [0xff]), layer_v1("a", 18, &[])].concat());
+    assert_eq!(model.name(), "%FF", "a net's name is one too");
+}
+
+/// As RFC 3986 has it.
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let (mut decoded, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, others @ ..] = rest {
+        let hex = others.get(..2).filter(|hex| *first == b'%' && hex.iter().all(u8::is_ascii_hexdigit));
+        let byte = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        decoded.push(byte.unwrap_or(*first));
+        rest = &others[if byte.is_some() { 2 } else { 0 }..];
+    }
+    decoded
+}

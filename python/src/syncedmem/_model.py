@@ -31,7 +31,7 @@ def _tensor(array: SyncedArray) -> Any:
 
 
 def _text(string: Any) -> str:
-    return str(ffi.string(string).decode("utf-8", "replace"))
+    return str(ffi.string(string).decode())
 
 
 def _info(c_type: str) -> Any:
@@ -206,7 +206,8 @@ class ModelLayer:
     index: int
     """Its number, from 0."""
     name: str
-    """Its name, which another layer may have too."""
+    """Its name, which another layer may have too. Bytes that are no UTF-8 are percent-encoded, as `%BE`: `urllib.parse.unquote_to_bytes`
+    gives the bytes."""
     type: str
     """Its type, as Caffe has named it since 2015."""
     blobs: tuple[ModelBlob, ...]

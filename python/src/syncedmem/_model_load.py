@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from ._blob import Blob
 from ._errors import called, check
 from ._library import lib
 from ._model import CaffeModel, ModelBlob, Path, encoded
+from ._text import escaped
 from ._types import ModelKind
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -118,20 +119,30 @@ def _copied(values: Any, diff: Any) -> Blob:
     return blob
 
 
+def _datasets(group: Any) -> dict[str, Any]:
+    """All datasets below a group, by their paths in it."""
+    dataset = _h5py().Dataset
+    found: dict[str, Any] = {}
+
+    def visit(name: Union[str, bytes], item: Any) -> None:
+        if isinstance(item, dataset):
+            found[escaped(name)] = item
+
+    group.visititems(visit)
+    return found
+
+
 def _layers_of_hdf5(path: Path) -> dict[str, list[Blob]]:
-    h5py = _h5py()
     with _opened_hdf5(path) as file:
-        layers: dict[str, dict[int, Blob]] = {}
-
-        def visit(name: str, found: Any) -> None:
-            # A layer's name may hold slashes: the blobs' numbers are what is behind the last.
-            layer, _, number = name.rpartition("/")
-            if isinstance(found, h5py.Dataset) and layer and number.isdigit():
-                layers.setdefault(layer, {})[int(number)] = _copied(found, file.get(f"diff/{name}"))
-
         if "data" not in file:
             raise ValueError(f"{os.fsdecode(path)} is HDF5, but no model that Caffe saved: it has no group data")
-        file["data"].visititems(visit)
+        diffs = _datasets(file["diff"]) if "diff" in file else {}
+        layers: dict[str, dict[int, Blob]] = {}
+        for name, values in _datasets(file["data"]).items():
+            # A layer's name may hold slashes: the blobs' numbers are what is behind the last.
+            layer, _, number = name.rpartition("/")
+            if layer and number.isdigit():
+                layers.setdefault(layer, {})[int(number)] = _copied(values, diffs.get(name))
         return {layer: [blobs[number] for number in sorted(blobs)] for layer, blobs in layers.items()}
 
 
@@ -141,6 +152,5 @@ def _state_of_hdf5(path: Path) -> SolverState:
             raise ValueError(f"{os.fsdecode(path)} is HDF5, but no solver's state that Caffe saved")
         history = [_copied(file["history"][number], None) for number in sorted(file["history"], key=int)]
         learned = file["learned_net"][()] if "learned_net" in file else b""
-        text = learned.decode("utf-8", "replace") if isinstance(learned, bytes) else str(learned)
         step = int(np.ravel(file["current_step"][()])[0]) if "current_step" in file else 0
-        return SolverState(int(np.ravel(file["iter"][()])[0]), step, text, history)
+        return SolverState(int(np.ravel(file["iter"][()])[0]), step, escaped(learned), history)

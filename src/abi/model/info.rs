@@ -110,8 +110,9 @@ pub unsafe extern "C" fn syncedmem_model_layer_count(
 }
 
 /// Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from
-/// 0, in the order of the file; two may have one name. A name ends at its first NUL; bytes that are no UTF-8 are
-/// replaced.
+/// 0, in the order of the file; two may have one name. Names are UTF-8: in this and all strings of a model, bytes that
+/// are no UTF-8, NULs, and each `%` before two hexadecimal digits are percent-encoded (`%BE`), so that different names
+/// stay different, and percent-decoding gives their bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_layer(
     model: *const syncedmem_model_t,

@@ -291,6 +291,29 @@ fn diff_says_which_layers_shapes_and_values_differ_and_how_far() {
 }
 
 #[test]
+fn layers_whose_names_are_no_utf8_are_kept_apart_and_taken_back() {
+    let folder = Folder::new("gbk");
+    let named = |name: &[u8], value| {
+        bytes(100, [bytes(1, name), bytes(2, "Convolution"), bytes(7, blob(&[1], &[value]))].concat())
+    };
+    let (a, b) = (named(b"\xbe\xed\xbb\xfd", 1.0), named(b"\xbc\xd7\xd2\xd2", 2.0));
+    folder.named("1.caffemodel", &[&a[..], &b].concat());
+    folder.named("2.caffemodel", &[&b[..], &a].concat());
+    let same = (0, "the same: 2 blobs, different: 0\n".into(), String::new());
+    assert_eq!(folder.model(&["diff", "1.caffemodel", "2.caffemodel"]), same);
+    let (_, text, _) = folder.model(&["inspect", "1.caffemodel"]);
+    assert!(
+        text.contains("\n%BE%ED%BB%FD  Convolution  0") && text.contains("\n%BC%D7%D2%D2  Convolution  0"),
+        "{text}"
+    );
+    for format in ["npz", "safetensors"] {
+        assert_eq!(folder.model(&["export", "1.caffemodel", "--to", format, "-o", "new"]).0, 0);
+        let import = ["import", "new", "--from", format, "--like", "2.caffemodel", "-o", "again"];
+        assert_eq!(folder.model(&import), (0, "again: 0 of 2 arrays differ from 2.caffemodel\n".into(), String::new()));
+    }
+}
+
+#[test]
 fn diff_takes_legacy_dimensions_as_caffe_does_and_compares_solver_states() {
     let folder = Folder::new("legacy");
     let fc = [legacy(&[1, 1, 2, 1]), bytes(5, f32_bytes(&[1.0, 2.0]))].concat();
