@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::chunks::{Chunks, Run};
 use crate::element::Element;
 use crate::error::Error;
-use crate::problem::{MOST_AXES, Problem};
+use crate::problem::{MOST_AXES, Problem, Unknown};
 use crate::room;
 use crate::varints::Varints;
 use crate::wire::{Field, Scanner, Wire};
@@ -139,6 +139,7 @@ struct Parts {
     double_diff: Chunks,
     raw_types: [Option<u64>; 2],
     raw: [Option<Range<u64>>; 2],
+    unknown: Unknown,
 }
 
 pub(crate) fn scan(scanner: &mut Scanner, span: Range<u64>) -> Result<Blob, Error> {
@@ -178,7 +179,10 @@ impl Parts {
             (9, wire) if is_list(wire, Element::F64) => list(scanner, field, end, Element::F64, &mut self.double_diff)?,
             (10 | 11, Wire::Varint) => self.raw_types[field.number as usize - 10] = Some(scanner.varint(end)?),
             (12 | 13, Wire::Bytes) => self.raw[field.number as usize - 12] = Some(scanner.bytes(end)?),
-            _ => scanner.skip(field, end)?,
+            _ => {
+                self.unknown.add(field.number);
+                scanner.skip(field, end)?;
+            }
         }
         Ok(())
     }
@@ -193,7 +197,7 @@ impl Parts {
             self.axes = 4;
             self.shape = room::copy(&self.dims.map(Option::unwrap_or_default)[..4])?;
         }
-        let Self { shape, axes, five, six, double_data, double_diff, raw_types, raw, .. } = self;
+        let Self { shape, axes, five, six, double_data, double_diff, raw_types, raw, mut unknown, .. } = self;
         let dialect = if raw.iter().any(Option::is_some) { Dialect::Nvidia } else { Dialect::Bvlc };
         let mut problem = None;
         let [raw_data, raw_diff] = raw;
@@ -209,7 +213,18 @@ impl Parts {
         };
         let data = array("data", double_data, five, raw_data, raw_types[0])?;
         let diff = Some(array("diff", double_diff, six, raw_diff, raw_types[1])?).filter(|diff| diff.count() > 0);
-        Ok(fitted(shape, axes, is_legacy, dialect, data, diff, problem))
+        let mut blob = fitted(shape, axes, is_legacy, dialect, data, diff, problem);
+        let fork = match blob.problem {
+            Some(Problem::Count { part, found, needed }) if found < needed && !unknown.is_empty() => {
+                // Without NVIDIA's bytes these are the fork's own, too.
+                let own = (10..).zip(raw_types).filter(|(_, number)| dialect == Dialect::Bvlc && number.is_some());
+                own.for_each(|(field, _)| unknown.add(field));
+                Some(Problem::Fork { part, found, needed, fields: unknown })
+            }
+            _ => None,
+        };
+        blob.problem = fork.or(blob.problem);
+        Ok(blob)
     }
 
     fn c3d(self, scanner: &mut Scanner) -> Result<Blob, Error> {

@@ -20,6 +20,13 @@ pub(crate) enum Problem {
         found: u64,
         needed: u64,
     },
+    /// The message has fields that no Caffe of the crate's documentation has.
+    Fork {
+        part: &'static str,
+        found: u64,
+        needed: u64,
+        fields: Unknown,
+    },
     /// A type of NVIDIA's Caffe.
     RawType {
         part: &'static str,
@@ -37,7 +44,7 @@ pub(crate) enum Problem {
 impl Problem {
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::RawType { number: Some(_), .. } | Self::Axes(_) | Self::Fill(_) => ErrorKind::Unsupported,
+            Self::RawType { .. } | Self::Axes(_) | Self::Fill(_) | Self::Fork { .. } => ErrorKind::Unsupported,
             _ => ErrorKind::Format,
         }
     }
@@ -48,11 +55,46 @@ impl Problem {
 
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::RawType { number: Some(_), .. } => "save it as float with the Caffe that wrote it",
+            Self::RawType { .. } | Self::Fork { .. } => "save it as float with the Caffe that wrote it",
             Self::Axes(_) => "Caffe cannot read it either: save it with fewer axes",
             Self::Fill(_) => "run the net with Caffe2, and save the tensor's values",
             _ => "the file is damaged or was written by a faulty program: fetch it again, or save it anew",
         }
+    }
+}
+
+/// The first numbers of a message's unknown fields; 0 is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unknown {
+    numbers: [u32; 8],
+    has_more: bool,
+}
+
+impl Unknown {
+    pub fn add(&mut self, number: u32) {
+        let Self { numbers, has_more } = self;
+        if numbers.contains(&number) {
+            return;
+        }
+        match numbers.iter_mut().find(|free| **free == 0) {
+            Some(free) => *free = number,
+            None => *has_more = true,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.numbers[0] == 0
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let mut numbers = self.numbers;
+        numbers.sort_unstable();
+        let mut numbers = numbers.into_iter().filter(|number| *number != 0);
+        numbers.next().map_or(Ok(()), |first| write!(formatter, "{first}"))?;
+        numbers.try_for_each(|number| write!(formatter, ", {number}"))?;
+        if self.has_more { formatter.write_str(" and others") } else { Ok(()) }
     }
 }
 
@@ -68,8 +110,15 @@ impl fmt::Display for InWords<'_> {
             Problem::Count { part, found, needed } => {
                 write!(formatter, "its {part} has {found} values, and its shape {} needs {needed}", Shape(self.1))
             }
+            Problem::Fork { part, found, needed, fields } => {
+                let shape = Shape(self.1);
+                write!(
+                    formatter,
+                    "its {part} has {found} of the {needed} values of its shape {shape}: the others are in unknown fields {fields} of a fork"
+                )
+            }
             Problem::RawType { part, number: None } => {
-                write!(formatter, "its {part} is stored as bytes without their type")
+                write!(formatter, "its {part} is stored as bytes without their type, as a fork may")
             }
             Problem::RawType { part, number: Some(number) } => {
                 let name = match number {

@@ -83,8 +83,36 @@ fn nvidias_bytes_are_doubles_floats_or_halves() {
 fn nvidias_bytes_of_other_types_or_without_one_are_refused_with_their_reason() {
     let says = |blob: Vec<u8>| unreadable([blob, bytes(12, [0; 4]), shape(&[1])].concat());
     assert!(says(number(10, 3)).contains("type 3 (INT), which is not read"), "{}", says(number(10, 3)));
-    assert!(says(Vec::new()).contains("bytes without their type"), "{}", says(Vec::new()));
+    let fork = says(Vec::new());
+    assert!(fork.contains("bytes without their type") && fork.ends_with("with the Caffe that wrote it"), "{fork}");
     assert!(says(number(10, 0)).contains("its data has 4 bytes, and a value has 8"), "{}", says(number(10, 0)));
+}
+
+#[test]
+fn values_in_fields_of_a_fork_are_refused_with_the_numbers_of_the_fields() {
+    let int8 = [shape(&[2, 3]), fixed32(13, 0.5), bytes(10, [1, 2, 3, 255, 254, 253])].concat();
+    assert_eq!(net_of(int8.clone()).array(At::data(0, 0)).unwrap_err().kind(), caffemodel::ErrorKind::Unsupported);
+    assert!(unreadable(int8).contains(
+        "blob 0: its data has 0 of the 6 values of its shape 2x3: the others are in unknown fields 10, 13 of a fork"
+    ));
+    let floats = |number| bytes(number, f32_bytes(&[1.0, 2.0]));
+    let csr = [shape(&[2, 3]), floats(5), number(10, 1), floats(14), bytes(200, [0]), floats(14)].concat();
+    let said = unreadable(csr.clone());
+    assert!(said.contains("its data has 2 of the 6 values"), "{said}");
+    assert!(
+        said.contains("unknown fields 10, 14, 200 of a fork") && said.ends_with("with the Caffe that wrote it"),
+        "{said}"
+    );
+    let many = unreadable([shape(&[2]), (20..40).rev().flat_map(|field| number(field, 1)).collect()].concat());
+    assert!(many.contains("unknown fields 32, 33, 34, 35, 36, 37, 38, 39 and others of a fork"), "{many}");
+    let whole = [blob(&[2], &[1.0, 2.0]), number(10, 1), floats(14)].concat();
+    assert_eq!(floats_at(&net_of(whole), At::data(0, 0)), [1.0, 2.0], "whole values are read without them");
+    let long = unreadable([blob(&[1], &[1.0, 2.0]), number(20, 1)].concat());
+    assert!(long.contains("its data has 2 values, and its shape 1 needs 1"), "{long}");
+    // A type of NVIDIA's alone hides no values.
+    assert!(
+        unreadable([shape(&[2]), number(10, 1)].concat()).contains("its data has 0 values, and its shape 2 needs 2")
+    );
 }
 
 #[test]
