@@ -66,6 +66,18 @@ INIT_NET = (EXAMPLES / "init_net.pb").read_bytes()
 """Weights as Caffe2 saves them."""
 
 
+QUANTIZED = field(
+    2,
+    field(2, "w")
+    + field(4, "Int8GivenTensorFill")
+    + field(5, field(1, "shape") + number(6, 2))
+    + field(5, field(1, "values") + field(4, b"\x07\x08"))
+    + field(5, field(1, "Y_scale") + varint(2 << 3 | 5) + struct.pack("<f", 0.5))
+    + field(5, field(1, "Y_zero_point") + number(3, 128)),
+)
+"""A quantized tensor of such a file."""
+
+
 def write(folder: Path) -> None:
     """Writes the files of docs/models.md."""
     small = (EXAMPLES / "small.caffemodel").read_bytes()

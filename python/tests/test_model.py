@@ -196,6 +196,17 @@ def test_a_model_is_saved_in_the_formats_that_the_command_writes(
     assert sorted(os.listdir(tmp_path)) == ["lenet.caffemodel", "lenet.npz", "lenet.safetensors"]
 
 
+def test_tensors_of_caffe2_have_the_names_that_are_saved(writes: Writes, tmp_path: Path) -> None:
+    with syncedmem.open_caffemodel(writes(models.INIT_NET + models.QUANTIZED, "init_net.pb")) as model:
+        arrays = {name: blob.read().cpu_data() for name, blob in model.blobs()}
+        model.save_npz(tmp_path / "weights.npz")
+    with np.load(tmp_path / "weights.npz") as archive:
+        assert sorted(archive.files) == sorted(arrays)
+        assert all((archive[name] == array).all() for name, array in arrays.items())
+    quantized = [arrays[name] for name in ("w", "w.scale", "w.zero_point")]
+    assert [(str(array.dtype), array.tolist()) for array in quantized] == [("uint8", [7, 8]), ("float32", 0.5), ("int32", 128)]
+
+
 def test_a_pipe_is_neither_waited_for_nor_replaced(writes: Writes, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.caffemodel"
     os.mkfifo(pipe)

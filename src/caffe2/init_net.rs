@@ -46,6 +46,14 @@ fn tensor(model: &Model, layer: usize, path: &Path) -> Result<FallibleArc<Handle
         )
         .into());
     }
+    if operator.blobs().len() > 1 {
+        return Err(Failure::unsupported(
+            path,
+            format_args!("the tensor {} is quantized, and a tensor here has no scale", Escaped(name.to_bytes())),
+            "export its values, scale and zero point by `syncedmem model export`",
+        )
+        .into());
+    }
     let at = At::data(layer, 0);
     // First: a wrong shape might need any amount of memory.
     model.check(at)?;

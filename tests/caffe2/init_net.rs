@@ -50,6 +50,7 @@ fn a_file_that_is_refused_changes_no_value() {
         (operator("r", "XavierFill", &[dims(&[1])]), SYNCEDMEM_ERROR_UNSUPPORTED, "XavierFill"),
         (operator("s", "GivenTensorStringFill", &[dims(&[0])]), SYNCEDMEM_ERROR_UNSUPPORTED, "texts"),
         (operator("m", "GivenTensorFill", &[dims(&[2]), float_values(&[1.0])]), SYNCEDMEM_ERROR_FORMAT, "m"),
+        (operator("q", "Int8GivenIntTensorFill", &[dims(&[0])]), SYNCEDMEM_ERROR_UNSUPPORTED, "q is quantized"),
         (vec![2 << 3 | 2, 100], SYNCEDMEM_ERROR_FORMAT, "init_net.pb"),
     ];
     for (bad, status, word) in files {

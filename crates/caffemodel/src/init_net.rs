@@ -14,7 +14,7 @@ use crate::varints::Varints;
 use crate::wire::{Scanner, Wire};
 
 /// Operators whose values are in the file.
-const GIVEN: [(&str, Filled); 8] = [
+const GIVEN: [(&str, Filled); 10] = [
     ("GivenTensorFill", Filled::Chosen),
     ("GivenTensorDoubleFill", Filled::Values(Element::F64)),
     ("GivenTensorBoolFill", Filled::Values(Element::Bool)),
@@ -23,6 +23,8 @@ const GIVEN: [(&str, Filled); 8] = [
     ("GivenTensorInt64Fill", Filled::Values(Element::I64)),
     ("GivenTensorStringFill", Filled::Texts),
     ("GivenTensorByteStringToUInt8Fill", Filled::Bytes),
+    ("Int8GivenTensorFill", Filled::Quantized(Element::U8)),
+    ("Int8GivenIntTensorFill", Filled::Quantized(Element::I32)),
 ];
 const CONSTANT: &str = "ConstantFill";
 
@@ -34,6 +36,8 @@ enum Filled {
     Texts,
     /// The bytes of one text.
     Bytes,
+    /// Bytes or whole numbers, which stand for `scale * (value - zero_point)`.
+    Quantized(Element),
 }
 
 /// Caffe2's numbers and names.
@@ -72,9 +76,8 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer
             (1, Wire::Bytes) => name = scanner.text(end)?,
             (2, Wire::Bytes) => {
                 let index = layers.len();
-                scanner.make_room(&mut layers)?;
-                let operator = scanner.bytes(end).and_then(|range| operator(scanner, range));
-                layers.push(operator.map_err(|error| error.in_layer(index, ""))?);
+                let operator = scanner.bytes(end).and_then(|range| operator(scanner, range, &mut layers));
+                operator.map_err(|error| error.in_layer(index, ""))?;
             }
             _ => scanner.skip(field, end)?,
         }
@@ -136,6 +139,9 @@ struct Arguments {
     values: Option<Argument>,
     value: Option<Argument>,
     dtype: Option<Argument>,
+    scale: Option<Argument>,
+    scales: Option<Argument>,
+    zero_point: Option<Argument>,
     is_one_twice: bool,
 }
 
@@ -148,6 +154,9 @@ impl Arguments {
             b"values" => &mut self.values,
             b"value" => &mut self.value,
             b"dtype" => &mut self.dtype,
+            b"Y_scale" => &mut self.scale,
+            b"Y_scales" => &mut self.scales,
+            b"Y_zero_point" => &mut self.zero_point,
             _ => return Ok(()),
         };
         self.is_one_twice |= slot.replace(argument).is_some();
@@ -182,8 +191,9 @@ enum Contents {
     Texts(Vec<Range<u64>>),
 }
 
-fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
-    let (mut name, mut type_name, mut has_input) = (None, String::new(), false);
+/// Adds a layer for each output; the first has the tensor.
+fn operator(scanner: &mut Scanner, span: Range<u64>, layers: &mut Vec<Layer>) -> Result<(), Error> {
+    let (mut names, mut type_name, mut has_input) = (Vec::new(), String::new(), false);
     let mut arguments = Arguments::default();
     scanner.position = span.start;
     while let Some(field) = scanner.field(span.end)? {
@@ -192,7 +202,10 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
                 has_input = true;
                 scanner.skip(field, span.end)?;
             }
-            (2, Wire::Bytes) if name.is_none() => name = Some(scanner.text(span.end)?),
+            (2, Wire::Bytes) => {
+                scanner.make_room(&mut names)?;
+                names.push(scanner.text(span.end)?);
+            }
             (4, Wire::Bytes) => type_name = scanner.text(span.end)?,
             (5, Wire::Bytes) => {
                 let range = scanner.bytes(span.end)?;
@@ -202,7 +215,27 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
         }
     }
     scanner.position = span.end;
-    let mut layer = Layer::of_operator(Cow::Owned(name.unwrap_or_default()), type_name);
+    let mut names = names.into_iter();
+    let first = Layer::of_operator(Cow::Owned(names.next().unwrap_or_default()), room::text(&type_name)?);
+    let first = tensor(scanner, span.start, arguments, has_input, first)?;
+    scanner.make_room(layers)?;
+    layers.push(first);
+    for name in names {
+        scanner.charge::<u8>(type_name.len())?;
+        scanner.make_room(layers)?;
+        layers.push(Layer::of_operator(Cow::Owned(name), room::text(&type_name)?));
+    }
+    Ok(())
+}
+
+/// The layer with what the arguments give it; `at` is the operator's offset.
+fn tensor(
+    scanner: &mut Scanner,
+    at: u64,
+    mut arguments: Arguments,
+    has_input: bool,
+    mut layer: Layer,
+) -> Result<Layer, Error> {
     let is_constant = layer.type_name() == CONSTANT;
     let given = GIVEN.iter().find(|(name, _)| *name == layer.type_name()).map(|(_, filled)| *filled);
     // Values of other operators, and of a constant as large as another tensor, are not in the file.
@@ -212,6 +245,10 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
     let is_scalar = arguments.shape.as_ref().is_some_and(|shape| shape.int.is_some() && shape.ints.count() == 0);
     let dtype = arguments.dtype(scanner)?;
     let (shape, axes) = arguments.shape();
+    let quantization = match given {
+        Some(Filled::Quantized(_)) => Some(arguments.quantization()?),
+        _ => None,
+    };
     let contents = match given {
         _ if arguments.is_one_twice => Err(Problem::Fill("has an argument twice")),
         _ if is_scalar => Err(Problem::Fill("has a number in place of a shape")),
@@ -219,7 +256,6 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
         Some(filled) => arguments.given(filled, dtype),
         None => arguments.constant(dtype, blob::count(&shape, axes)),
     };
-    scanner.make_room(&mut layer.blobs)?;
     let (array, problem) = match contents {
         Ok(Contents::Array(array)) => (array, None),
         Ok(Contents::Ints(element, ints)) => (Array::of(element, Stored::Varints(room::boxed(ints)?)), None),
@@ -240,11 +276,34 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
         },
         Err(problem) => (Array::none(), Some(problem)),
     };
-    layer.blobs.push(Blob::of_tensor(shape, axes, array, span.start, problem));
+    scanner.make_room(&mut layer.blobs)?;
+    layer.blobs.push(Blob::of_tensor(shape, axes, array, at, problem));
+    for (array, shape) in quantization.into_iter().flatten() {
+        scanner.make_room(&mut layer.blobs)?;
+        let axes = shape.len() as u64;
+        layer.blobs.push(Blob::of_tensor(shape, axes, array, at, None));
+    }
     Ok(layer)
 }
 
 impl Arguments {
+    /// The scale, or one for each channel, and the zero point, with their shapes.
+    fn quantization(&mut self) -> Result<[(Array, Vec<i64>); 2], Error> {
+        let one = |element, value| (Array::of(element, Stored::Constant { value, count: 1 }), Vec::new());
+        let scales = self.scales.take().unwrap_or_default().floats;
+        let scale = if scales.count() > 0 {
+            // Each has four bytes of the file.
+            let shape = room::copy(&[scales.count() as i64])?;
+            (Array::of(Element::F32, Stored::Runs(scales)), shape)
+        } else {
+            let scale = self.scale.take().and_then(|scale| scale.float).unwrap_or(1.0);
+            one(Element::F32, u64::from(scale.to_bits()).to_le_bytes())
+        };
+        let zero_point = self.zero_point.take().and_then(|point| point.int).unwrap_or(0);
+        // Compat: protobuf's number has 64 bits, of which Caffe2 keeps 32.
+        Ok([scale, one(Element::I32, i64::from(zero_point as i32).to_le_bytes())])
+    }
+
     /// Each value is in the file.
     fn given(self, filled: Filled, dtype: Option<Result<Filled, Problem>>) -> Result<Contents, Problem> {
         let filled = match (filled, dtype) {
@@ -253,8 +312,10 @@ impl Arguments {
             // Compat: Caffe2 ignores it then.
             (filled, _) => filled,
         };
-        let Argument { floats, ints, texts, .. } = self.values.unwrap_or_default();
+        let Argument { floats, ints, texts, text, .. } = self.values.unwrap_or_default();
         let array = match filled {
+            Filled::Quantized(Element::U8) => return Ok(Contents::Bytes(text.unwrap_or(0..0))),
+            Filled::Quantized(element) => return Ok(Contents::Ints(element, ints)),
             Filled::Values(Element::F32) => Array::of(Element::F32, Stored::Runs(floats)),
             Filled::Values(Element::F64) => Array::of(Element::F64, Stored::Floats(floats)),
             Filled::Values(element) => return Ok(Contents::Ints(element, ints)),

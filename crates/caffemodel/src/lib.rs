@@ -46,8 +46,9 @@
 //! Double values win over floats, floats over NVIDIA's bytes, legacy dimensions over a shape. A varint in field 5 of a
 //! blob means C3D's message. Layers of V0 and V1 get the name and type of Caffe's `upgrade_net_proto_binary`.
 //!
-//! An operator of Caffe2 is a layer with its output's name. `GivenTensor…Fill` and `ConstantFill` have a blob, of their
-//! arguments `dtype` and `shape`; `GivenTensorStringFill` has [`Texts`]; others have neither.
+//! Each output of an operator of Caffe2 is a layer with its name. Those of `GivenTensor…Fill` and `ConstantFill` have a
+//! blob, of the arguments `dtype` and `shape`; those of `Int8Given…TensorFill` also one of the scale (of the scales, if it
+//! has one for each channel) and one of the zero point; `GivenTensorStringFill` has [`Texts`]; others have neither.
 //!
 //! # Limits
 //!

@@ -102,6 +102,35 @@ fn whole_numbers_are_found_at_any_place_packed_or_not() {
 }
 
 #[test]
+fn a_quantized_tensor_has_its_values_its_scale_and_its_zero_point() {
+    let text = argument("values", &[bytes(4, [0, 1, 254, 255])]);
+    let scale = argument("Y_scale", &[fixed32(2, 0.5)]);
+    let zero = argument("Y_zero_point", &[number(3, -2)]);
+    let scales = argument("Y_scales", &[bytes(5, f32_bytes(&[0.25, 4.0]))]);
+    let model = init_net(&[
+        operator("w", "Int8GivenTensorFill", &[dims(&[2, 2]), text.clone(), scale.clone(), zero]),
+        operator("b", "Int8GivenIntTensorFill", &[dims(&[2]), int_values(&[-5, 1 << 30]), scale, scales]),
+        operator("plain", "Int8GivenTensorFill", &[dims(&[4]), text]),
+    ]);
+    let blobs = |layer: usize| {
+        let blobs = model.layers()[layer].blobs();
+        let shapes: Vec<_> = blobs.iter().map(|blob| blob.shape().to_vec()).collect();
+        (shapes, (0..blobs.len()).map(|blob| stored(&model, At::data(layer, blob))).collect::<Vec<_>>())
+    };
+    let (f32, i32) =
+        (|values: &[f32]| (Element::F32, f32_bytes(values)), |value: i32| (Element::I32, value.to_le_bytes().to_vec()));
+    let of_bytes = || (Element::U8, vec![0, 1, 254, 255]);
+    assert_eq!(blobs(0), (vec![vec![2, 2], vec![], vec![]], vec![of_bytes(), f32(&[0.5]), i32(-2)]));
+    let bias = [(-5i32).to_le_bytes(), (1i32 << 30).to_le_bytes()].concat();
+    assert_eq!(blobs(1), (vec![vec![2], vec![2], vec![]], vec![(Element::I32, bias), f32(&[0.25, 4.0]), i32(0)]));
+    assert_eq!(blobs(2), (vec![vec![4], vec![], vec![]], vec![of_bytes(), f32(&[1.0]), i32(0)]), "Caffe2's defaults");
+    let short = argument("values", &[bytes(4, [0, 1])]);
+    assert!(
+        refusal("Int8GivenTensorFill", &[dims(&[3]), short]).contains("its data has 2 values, and its shape 3 needs 3")
+    );
+}
+
+#[test]
 fn a_constant_fills_its_tensor() {
     let constant =
         |arguments: &[Vec<u8>]| stored(&only("x", "ConstantFill", &[&[dims(&[3])], arguments].concat()), data(0));
@@ -155,10 +184,21 @@ fn operators_whose_values_are_not_in_the_file_are_named_and_have_no_tensor() {
         operator("y", "Conv", &[argument("kernel", &[number(3, 3)]), argument("net", &[bytes(8, "inside")])]),
         input,
         bytes(2, ""),
+        bytes(2, [bytes(2, "values"), bytes(2, "mask"), bytes(4, "Dropout")].concat()),
     ]);
     let layers: Vec<_> =
         model.layers().iter().map(|layer| (layer.name(), layer.type_name(), layer.blobs().len())).collect();
-    assert_eq!(layers, [("w", "XavierFill", 0), ("y", "Conv", 0), ("zeros", "ConstantFill", 0), ("", "", 0)]);
+    assert_eq!(
+        layers,
+        [
+            ("w", "XavierFill", 0),
+            ("y", "Conv", 0),
+            ("zeros", "ConstantFill", 0),
+            ("", "", 0),
+            ("values", "Dropout", 0),
+            ("mask", "Dropout", 0)
+        ]
+    );
 }
 
 #[test]

@@ -166,11 +166,13 @@ class CaffeModel(Holder):
     def blobs(self) -> Iterator[tuple[str, ModelBlob]]:
         """Every blob with its name: the layer's, a dot and its number; that of a file of one blob is "blobs".
 
-        Raises `ValueError` if two layers with blobs have one name.
+        Caffe2's tensors have their own names; a quantized one comes with `NAME.scale` and `NAME.zero_point`. Raises `ValueError` if two
+        layers with blobs have one name.
         """
+        own = {ModelKind.BLOB: ("",), ModelKind.INIT_NET: ("", ".scale", ".zero_point")}.get(self.kind, ())
         for name, layer in self.named():
             for blob in layer.blobs:
-                yield (name if self.kind == ModelKind.BLOB else f"{name}.{blob.index}"), blob
+                yield name + (own[blob.index] if own else f".{blob.index}"), blob
 
     def to_torch(self, names: Names = "caffe") -> dict[str, Any]:
         """Every blob as a PyTorch tensor, by the names of `blobs`. The tensors keep the memory; nothing is copied.

@@ -257,4 +257,5 @@ class ModelKind(enum.IntEnum):
     SOLVER_STATE = 3
     """The state of a solver: `.solverstate`."""
     INIT_NET = 4
-    """Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type."""
+    """Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type. Blobs 1 and 2 of a quantized
+    one are its scale and its zero point."""

@@ -21,7 +21,8 @@ pub enum syncedmem_model_kind_t {
     SYNCEDMEM_MODEL_BLOBS = 2,
     /// The state of a solver: `.solverstate`.
     SYNCEDMEM_MODEL_SOLVER_STATE = 3,
-    /// Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type.
+    /// Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type. Blobs 1 and 2 of a quantized
+    /// one are its scale and its zero point.
     SYNCEDMEM_MODEL_INIT_NET = 4,
 }
 

@@ -30,9 +30,12 @@ pub fn named(model: &Model, places: impl IntoIterator<Item = At>, names: Names) 
 }
 
 fn caffe(model: &Model, at: At) -> String {
-    // A layer of these has one array.
-    let is_alone = matches!(model.kind(), Kind::Blob | Kind::InitNet);
-    let number = if is_alone { String::new() } else { format!(".{}", at.blob) };
+    let number = match (model.kind(), at.blob) {
+        (Kind::Blob | Kind::InitNet, 0) => String::new(),
+        (Kind::InitNet, 1) => ".scale".into(),
+        (Kind::InitNet, 2) => ".zero_point".into(),
+        (_, number) => format!(".{number}"),
+    };
     full(model, at, &number)
 }
 

@@ -89,7 +89,7 @@ fn arrays(folder: &Folder, name: &str) -> (Value, Vec<u8>) {
 fn an_init_net_of_caffe2_is_shown_checked_and_exported() {
     let folder = Folder::new("init");
     let file = folder.named("init_net.pb", &init_net());
-    let expected = "init_net.pb: Caffe2 net \"init\", 5 operators, 3 blobs, 5 values, 260 B\n\n\
+    let expected = "init_net.pb: Caffe2 net \"init\", 5 outputs, 3 blobs, 5 values, 260 B\n\n\
         layer    type                   blob  shape  values   bytes\n\
         conv1_w  GivenTensorFill        0     2x1    float32      8\n\
         ids      GivenTensorInt64Fill   0     2      int64       16\n\
@@ -100,7 +100,9 @@ fn an_init_net_of_caffe2_is_shown_checked_and_exported() {
     assert_eq!(folder.model(&["check", &file]), (0, "init_net.pb: ok, 3 blobs\n".into(), String::new()));
     let (status, text, error) = folder.model(&["export", &file, "--to", "safetensors"]);
     assert_eq!((status, &*text), (0, "init_net.safetensors\n"));
-    assert_eq!(error, "syncedmem: init_net.pb: labels holds texts, and is left out: arrays of numbers are exported\n");
+    let left_out = "syncedmem: init_net.pb: labels (GivenTensorStringFill) holds texts, and is left out: arrays of numbers are exported\n\
+        syncedmem: init_net.pb: has no values of fresh (XavierFill), which are left out: run the net with Caffe2, and save them\n";
+    assert_eq!(error, left_out);
     let (header, values) = arrays(&folder, "init_net.safetensors");
     assert_eq!(
         header,
@@ -112,6 +114,44 @@ fn an_init_net_of_caffe2_is_shown_checked_and_exported() {
     );
     let ids = [(-1i64).to_le_bytes(), 300i64.to_le_bytes()].concat();
     assert_eq!(values, [ids, f32_bytes(&[0.5, 8.0, 0.0])].concat());
+}
+
+#[test]
+fn quantized_tensors_are_exported_with_scale_and_zero_point() {
+    let folder = Folder::new("int8");
+    let (scale, zero) = (argument("Y_scale", &[fixed32(2, 0.5)]), argument("Y_zero_point", &[number(3, 128)]));
+    let values = argument("values", &[bytes(4, [7, 8])]);
+    let weights = operator("w", "Int8GivenTensorFill", &[dims(&[2]), values, scale, zero]);
+    folder.named("init_net.pb", &[bytes(1, "init"), weights].concat());
+    let said = folder.model(&["export", "init_net.pb", "--to", "safetensors"]);
+    assert_eq!(said, (0, "init_net.safetensors\n".into(), String::new()));
+    let (header, values) = arrays(&folder, "init_net.safetensors");
+    assert_eq!(
+        header,
+        json!({
+            "w.scale": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]},
+            "w.zero_point": {"dtype": "I32", "shape": [], "data_offsets": [4, 8]},
+            "w": {"dtype": "U8", "shape": [2], "data_offsets": [8, 10]},
+        })
+    );
+    assert_eq!(values, [f32_bytes(&[0.5]), 128i32.to_le_bytes().to_vec(), vec![7, 8]].concat());
+}
+
+#[test]
+fn a_file_whose_tensors_have_no_values_is_not_called_a_description() {
+    let folder = Folder::new("fills");
+    let labels = operator("labels", "GivenTensorStringFill", &[dims(&[0])]);
+    let operators = [labels, operator("fresh", "XavierFill", &[dims(&[9])]), operator("conv1", "Conv", &[])];
+    folder.named("init_net.pb", &operators.concat());
+    let (status, text, error) = folder.model(&["export", "init_net.pb", "--to", "npz"]);
+    assert_eq!((status, &*text), (1, ""));
+    let lines: Vec<_> = error.lines().map(|line| line.strip_prefix("syncedmem: init_net.pb: ").unwrap()).collect();
+    assert!(lines[0].starts_with("labels (GivenTensorStringFill) holds texts"), "{error}");
+    assert!(lines[1].starts_with("has no values of fresh (XavierFill), conv1 (Conv), which are left out"), "{error}");
+    assert_eq!(
+        lines[2..],
+        ["has no arrays of numbers that can be read; run the net with Caffe2, and save its tensors"]
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use caffemodel::{At, Element, Error, Model, Part};
+use caffemodel::{At, Element, Error, Kind, Layer, Model, Part};
 use clap::{Args, ValueHint};
 use indicatif::ProgressBar;
 
@@ -100,17 +100,19 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
     if is_same(output, &options.file) {
         return Err(Failed::Name("is the model itself: name another file with --output".into()));
     }
-    for layer in model.layers().iter().filter(|layer| layer.texts().is_some()) {
-        say::error(format_args!(
-            "{}: {} holds texts, and is left out: arrays of numbers are exported",
-            options.file.display(),
-            layer.name()
-        ));
-    }
     let tensors = tensors(&model, options)?;
-    if tensors.is_empty() {
+    // An operator that fills a tensor belongs to no net's description.
+    let is_fill = |layer: &Layer| model.kind() == Kind::InitNet && layer.type_name().ends_with("Fill");
+    if tensors.is_empty() && !model.layers().iter().any(is_fill) {
         let sentence = "has no arrays of numbers: it only describes a net, as Caffe2's predict_net.pb does; give the file with the values, a \
             .caffemodel or Caffe2's init_net.pb";
+        return Err(Failed::Name(sentence.into()));
+    }
+    if model.kind() == Kind::InitNet {
+        name_left_out(&model, options);
+    }
+    if tensors.is_empty() {
+        let sentence = "has no arrays of numbers that can be read; run the net with Caffe2, and save its tensors";
         return Err(Failed::Name(sentence.into()));
     }
     let mut file = new_file(output)?;
@@ -121,6 +123,24 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
     }
     bar.finish_and_clear();
     Ok(file.publish()?)
+}
+
+/// Says which outputs of operators have no array.
+fn name_left_out(model: &Model, options: &Options) {
+    let file = options.file.display();
+    let called = |layer: &Layer| format!("{} ({})", layer.name(), layer.type_name());
+    let (texts, others): (Vec<_>, Vec<_>) =
+        model.layers().iter().filter(|layer| layer.blobs().is_empty()).partition(|layer| layer.texts().is_some());
+    for layer in texts {
+        let layer = called(layer);
+        say::error(format_args!("{file}: {layer} holds texts, and is left out: arrays of numbers are exported"));
+    }
+    if !others.is_empty() {
+        let others = others.into_iter().map(called).collect::<Vec<_>>().join(", ");
+        say::error(format_args!(
+            "{file}: has no values of {others}, which are left out: run the net with Caffe2, and save them"
+        ));
+    }
 }
 
 /// What is to be written: each can be read.

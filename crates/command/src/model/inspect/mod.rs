@@ -183,7 +183,7 @@ fn print(shown: &ShownModel, options: &Options) {
     let name = if shown.name.is_empty() { String::new() } else { format!(" \"{}\"", shown.name) };
     let layers = match shown.kind {
         "net" => format!("{} layers, ", shown.layers.len()),
-        "Caffe2 net" => format!("{} operators, ", shown.layers.len()),
+        "Caffe2 net" => format!("{} outputs, ", shown.layers.len()),
         _ => String::new(),
     };
     let bytes = HumanBytes(shown.bytes);
