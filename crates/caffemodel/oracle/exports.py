@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy
 import reads
+from checks import caffe
 from safetensors.numpy import load_file, save_file
 
 # Those that checks.py has left.
@@ -73,4 +74,46 @@ def imports_take_what_numpy_and_safetensors_write(context) -> str:
     return f"{count} arrays"
 
 
-CHECKS = (exports_are_read_by_numpy_and_safetensors, imports_take_what_numpy_and_safetensors_write)
+PYTORCH = """
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 3 dim: 4 dim: 1 dim: 1 } } }
+layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
+  convolution_param { num_output: 6 kernel_size: 1 group: 2 weight_filler { type: "gaussian" std: 1 } } }
+layer { name: "up" type: "Deconvolution" bottom: "conv" top: "up"
+  convolution_param { num_output: 4 kernel_size: 1 group: 2 weight_filler { type: "gaussian" std: 1 } } }
+layer { name: "pr" type: "PReLU" bottom: "up" top: "pr" prelu_param { channel_shared: true } }
+layer { name: "gated" type: "Scale" bottom: "pr" bottom: "pr" top: "gated"
+  scale_param { axis: 0 bias_term: true bias_filler { type: "gaussian" std: 1 } } }
+layer { name: "fc" type: "InnerProduct" bottom: "gated" top: "fc"
+  inner_product_param { num_output: 5 transpose: true weight_filler { type: "gaussian" std: 1 } bias_filler { type: "gaussian" std: 1 } } }
+"""
+
+
+def weights_under_pytorchs_names_compute_what_caffe_computes(context) -> str:
+    """a net with groups, transposed and shared weights and a bias alone, computed with the shapes that PyTorch's modules have"""
+    folder = context.folder / "pytorch"
+    folder.mkdir()
+    (folder / "net.prototxt").write_text(PYTORCH)
+    caffe.set_random_seed(1)
+    net = caffe.Net(str(folder / "net.prototxt"), caffe.TEST)
+    data = numpy.random.RandomState(0).randn(3, 4).astype("f4")
+    net.blobs["data"].data[...] = data.reshape(3, 4, 1, 1)
+    expected = net.forward()["fc"]
+    net.save(str(folder / "net.caffemodel"))
+    context.model("export", folder / "net.caffemodel", "--to", "npz", "--names", "torch")
+    w = loaded(folder / "net.npz")
+    # Conv2d: out, in / groups; ConvTranspose2d: in, out / groups.
+    conv = numpy.concatenate([data[:, 2 * g : 2 * g + 2] @ w["conv.weight"][3 * g : 3 * g + 3, :, 0, 0].T for g in (0, 1)], 1) + w["conv.bias"]
+    up = numpy.concatenate([conv[:, 3 * g : 3 * g + 3] @ w["up.weight"][3 * g : 3 * g + 3, :, 0, 0] for g in (0, 1)], 1) + w["up.bias"]
+    assert w["pr.weight"].shape == (1,)
+    pr = numpy.where(up > 0, up, w["pr.weight"] * up)
+    gated = pr * pr + w["gated.bias"].reshape(3, 4)
+    found = gated @ w["fc.weight"].T + w["fc.bias"]
+    assert abs(found - expected).max() < 1e-4 * abs(expected).max(), (found, expected)
+    return f"{len(w)} arrays"
+
+
+CHECKS = (
+    exports_are_read_by_numpy_and_safetensors,
+    imports_take_what_numpy_and_safetensors_write,
+    weights_under_pytorchs_names_compute_what_caffe_computes,
+)

@@ -31,8 +31,8 @@
 //! | Message | Fields |
 //! |---|---|
 //! | net | name 1, layers 2 (V0 and V1), layer 100 (V2) |
-//! | layer, V2 | name 1, type 2, blobs 7 |
-//! | layer, V1 | a V0 layer 1, name 4, type 5 (a number), blobs 6 |
+//! | layer, V2 | name 1, type 2, bottom 3, blobs 7, inner_product_param 117 (transpose 6) |
+//! | layer, V1 | a V0 layer 1, bottom 2, name 4, type 5 (a number), blobs 6, inner_product_param 17 (transpose 6) |
 //! | layer, V0 | name 1, type 2, blobs 50 |
 //! | blob | num, channels, height, width 1–4, data 5, diff 6, shape 7 (dim 1), double data 8, double diff 9 |
 //! | blob, of NVIDIA's Caffe 0.16 and later | beside these: types of data and diff 10 and 11, their bytes 12 and 13 |
@@ -75,6 +75,7 @@ mod read;
 mod room;
 mod solver;
 mod source;
+mod torch;
 mod upgrade;
 mod varints;
 mod wire;
@@ -89,4 +90,5 @@ pub use net::{Layer, Texts, Version};
 pub use problem::Shape;
 pub use solver::State;
 pub use source::open_regular;
+pub use torch::TorchRole;
 pub use write::{Edit, NewFile, Values, write_blob};

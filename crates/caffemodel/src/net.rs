@@ -28,6 +28,10 @@ pub struct Layer {
     number: Option<i32>,
     version: Version,
     pub(crate) blobs: Vec<Blob>,
+    /// An `InnerProduct` whose weights are stored with their axes swapped.
+    pub(crate) is_transposed: bool,
+    /// Number of inputs that the file names.
+    pub(crate) bottoms: u32,
     /// In a box: few layers have them.
     pub(crate) texts: Option<Box<[Texts; 1]>>,
 }
@@ -104,7 +108,8 @@ impl Layer {
 
     pub(crate) fn of_operator(name: Cow<'static, str>, type_name: String) -> Self {
         let (type_name, version) = (Cow::Owned(type_name), Version::V2);
-        Self { name, type_name, number: None, version, blobs: Vec::new(), texts: None }
+        let blobs = Vec::new();
+        Self { name, type_name, number: None, version, blobs, is_transposed: false, bottoms: 0, texts: None }
     }
 }
 
@@ -148,17 +153,25 @@ struct Draft {
     kind: String,
     number: Option<i32>,
     blobs: Vec<Blob>,
+    is_transposed: bool,
+    bottoms: u32,
 }
 
 struct Numbers {
     name: u32,
     kind: (u32, Wire),
     blobs: u32,
+    /// 0, which no field has, where a layer of the generation lacks it.
+    bottom: u32,
+    inner_product: u32,
 }
 
-const V0: Numbers = Numbers { name: 1, kind: (2, Wire::Bytes), blobs: 50 };
-const V1: Numbers = Numbers { name: 4, kind: (5, Wire::Varint), blobs: 6 };
-const V2: Numbers = Numbers { name: 1, kind: (2, Wire::Bytes), blobs: 7 };
+const V0: Numbers = Numbers { name: 1, kind: (2, Wire::Bytes), blobs: 50, bottom: 0, inner_product: 0 };
+const V1: Numbers = Numbers { name: 4, kind: (5, Wire::Varint), blobs: 6, bottom: 2, inner_product: 17 };
+const V2: Numbers = Numbers { name: 1, kind: (2, Wire::Bytes), blobs: 7, bottom: 3, inner_product: 117 };
+
+/// `transpose` of an `inner_product_param`.
+const TRANSPOSE: u32 = 6;
 
 impl Draft {
     fn take(&mut self, scanner: &mut Scanner, field: Field, end: u64, numbers: &Numbers) -> Result<(), Error> {
@@ -169,6 +182,20 @@ impl Draft {
             }
             Wire::Bytes if (field.number, field.wire) == numbers.kind => self.kind = scanner.text(end)?,
             Wire::Bytes if field.number == numbers.blobs => blob::add(scanner, end, &mut self.blobs)?,
+            Wire::Bytes if field.number == numbers.inner_product => {
+                let range = scanner.bytes(end)?;
+                scanner.position = range.start;
+                while let Some(field) = scanner.field(range.end)? {
+                    match (field.number, field.wire) {
+                        (TRANSPOSE, Wire::Varint) => self.is_transposed = scanner.varint(range.end)? != 0,
+                        _ => scanner.skip(field, range.end)?,
+                    }
+                }
+            }
+            Wire::Bytes if field.number == numbers.bottom => {
+                self.bottoms = self.bottoms.saturating_add(1);
+                scanner.skip(field, end)?;
+            }
             _ => scanner.skip(field, end)?,
         }
         Ok(())
@@ -183,7 +210,7 @@ fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize
         return Err(error.in_layer(index, &inner.unwrap_or(draft).name));
     }
     // Of a V0 layer all is in the message inside.
-    let (version, Draft { name, kind, number, blobs }) = match inner {
+    let (version, Draft { name, kind, number, blobs, is_transposed, bottoms }) = match inner {
         Some(inner) => (Version::V0, inner),
         None => (version, draft),
     };
@@ -192,7 +219,8 @@ fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize
         return Ok(None);
     }
     let type_name = if version == Version::V0 { upgrade::from_v0(kind) } else { Cow::Owned(kind) };
-    Ok(Some(Layer { name: Cow::Owned(name), type_name, number, version, blobs, texts: None }))
+    let name = Cow::Owned(name);
+    Ok(Some(Layer { name, type_name, number, version, blobs, is_transposed, bottoms, texts: None }))
 }
 
 /// The name of a layer that is cut off behind it.

@@ -2,17 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use caffemodel::{At, Edit, Element, Model, Part, Shape, Values};
+use caffemodel::{At, Edit, Element, Model, Part, Shape, TorchRole, Values};
 use clap::{Args, ValueHint};
 
 use super::arrays;
 use super::given::{self, Given};
 use super::names::{self, Names};
 use super::types::Format;
+use super::values::transposed;
 use crate::report::input;
 use crate::{progress, say, signals};
 
@@ -83,8 +84,13 @@ fn import(options: &Options) -> Result<String, Problems> {
     let mut edit = Edit::of(&model);
     for (at, given) in &replaced {
         let name = format!("{}: {} cannot be read", options.file.display(), given.name);
-        let from = given.read(&file).map_err(|error| one(format!("{name}: {error}")))?;
+        let mut from = given.read(&file).map_err(|error| one(format!("{name}: {error}")))?;
         let (element, count) = (given.of.element().unwrap_or(Element::F32), given.count().unwrap_or(0));
+        if is_swapped(&model, *at, given) {
+            let columns = given.shape.last().map_or(0, |axis| *axis as usize);
+            let bytes = count as usize * element.size();
+            from = Box::new(Swapped { from, columns, size: element.size(), bytes, values: Cursor::default() });
+        }
         edit.replace(*at, Values::new(element, count, Named { from, name }));
     }
     for at in &ones {
@@ -123,9 +129,10 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Matche
         }
     }
     let places = arrays::places(model);
-    let is_batch_norm = |at: At| names::is_batch_norm(&model.layers()[at.layer]);
-    let has_torch =
-        |at: &At| is_batch_norm(*at) && names::torch(model, *at).is_some_and(|name| by_name.contains_key(&name));
+    let has_torch = |at: &At| {
+        names::role(model, *at).is_some_and(names::is_average)
+            && names::torch(model, *at).is_some_and(|name| by_name.contains_key(&name))
+    };
     let averaged: HashSet<usize> = places.iter().filter(|at| has_torch(at)).map(|at| at.layer).collect();
     for layer in &averaged {
         // PyTorch counts batches; Caffe does not.
@@ -135,11 +142,15 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Matche
     let named = names::named(model, places, Names::Caffe).map_err(|what| one(format!("{like}: {what}")))?;
     for (mut name, at) in named {
         let is_averaged = averaged.contains(&at.layer);
-        if is_averaged && at == At::data(at.layer, 2) {
-            if names::batch_norm_scale(model, at.layer).map_err(one)? != 1.0 {
-                ones.push(at);
+        match names::role(model, at).filter(|_| is_averaged) {
+            Some(TorchRole::Factor) if at.part == Part::Data => {
+                if names::factor(model, at.layer).map_err(one)? != Some(1.0) {
+                    ones.push(at);
+                }
+                continue;
             }
-            continue;
+            Some(TorchRole::Unused) => continue,
+            _ => {}
         }
         if let Some(other) = names::torch(model, at).filter(|other| is_averaged || by_name.contains_key(other)) {
             name = other;
@@ -150,7 +161,7 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Matche
                 Some(what) => problems.push(format!("{file}: {name} {what}")),
             },
             None if at.part == Part::Diff => {}
-            None if options.partial && !is_averaged => {}
+            None if options.partial && !(is_averaged && names::role(model, at).is_some_and(names::is_average)) => {}
             None => problems.push(format!(
                 "{file}: has no array {name}, which {like} has; add it, or keep the old values with --partial"
             )),
@@ -165,12 +176,25 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Matche
     if problems.is_empty() { Ok(Matched { replaced, ones }) } else { Err(problems) }
 }
 
+/// Whether PyTorch has its axes in the other order.
+fn is_swapped(model: &Model, at: At, given: &Given) -> bool {
+    names::role(model, at) == Some(TorchRole::TransposedWeight)
+        && names::torch(model, at).is_some_and(|name| name == given.name)
+}
+
 fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemodel::Error> {
     let (array, layer) = (model.array(at)?, &model.layers()[at.layer]);
     let shape = layer.blobs()[at.blob].shape();
+    let of_torch = layer.torch(at.blob).map(|(_, shape)| shape);
+    let mut own = shape.to_vec();
+    let mut others = [layer.shape_in_net(at.blob), of_torch];
+    if is_swapped(model, at, given) {
+        own = of_torch.unwrap_or_default().iter().rev().copied().collect();
+        others = [None; 2];
+    }
     let is_shape = |shape: &[i64]| given.shape.iter().copied().eq(shape.iter().map(|dim| dim.unsigned_abs()));
-    if !is_shape(shape) && !layer.shape_in_net(at.blob).is_some_and(is_shape) {
-        let what = format!("has the shape {}, and the model's is {}; reshape it", Shape(&given.shape), Shape(shape));
+    if !is_shape(&own) && !others.into_iter().flatten().any(is_shape) {
+        let what = format!("has the shape {}, and the model's is {}; reshape it", Shape(&given.shape), Shape(&own));
         return Ok(Some(what));
     }
     let stored = array.element();
@@ -178,6 +202,27 @@ fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemo
         return Ok(None);
     }
     Ok(Some(format!("is {}, and the model's is {stored}; convert it to {stored}", given.of.name())))
+}
+
+/// A matrix with its axes swapped, read as a whole at its first byte.
+struct Swapped {
+    from: Box<dyn Read>,
+    columns: usize,
+    /// Bytes of one value, and of all that are left to read.
+    size: usize,
+    bytes: usize,
+    values: Cursor<Vec<u8>>,
+}
+
+impl Read for Swapped {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.bytes > 0 {
+            let mut matrix = vec![0; std::mem::take(&mut self.bytes)];
+            self.from.read_exact(&mut matrix)?;
+            self.values = Cursor::new(transposed(&matrix, self.columns, self.size));
+        }
+        self.values.read(into)
+    }
 }
 
 /// Names the array where reading fails.

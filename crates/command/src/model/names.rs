@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use caffemodel::{At, Error, Kind, Layer, Model, Part};
+use caffemodel::{At, Error, Kind, Model, Part, TorchRole};
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -10,7 +10,7 @@ pub enum Names {
     /// The layer and the number of the blob: conv1.0, conv1.1.
     Caffe,
     /// Those of PyTorch's modules, with their shapes: conv1.weight, conv1.bias, bn1.running_mean, bn1.running_var. The sums of a BatchNorm
-    /// layer are multiplied by the factor that Caffe stores beside them.
+    /// layer are divided by the factor that Caffe stores beside them; weights that Caffe stores transposed are transposed.
     Torch,
 }
 
@@ -41,18 +41,16 @@ fn caffe(model: &Model, at: At) -> String {
 
 /// `None`: PyTorch has no name for it.
 pub fn torch(model: &Model, at: At) -> Option<String> {
-    let layer = &model.layers()[at.layer];
-    let name = match (layer.type_name(), at.blob) {
-        ("BatchNorm", 0) if is_batch_norm(layer) => ".running_mean",
-        ("BatchNorm", 1) if is_batch_norm(layer) => ".running_var",
-        ("Bias", 0) => ".bias",
-        ("InnerProduct" | "Scale" | "Embed" | "PReLU", 0) => ".weight",
-        ("InnerProduct" | "Scale" | "Embed", 1) => ".bias",
-        ("Convolution" | "Deconvolution" | "Convolution3D" | "Deconvolution3D", 0) => ".weight",
-        ("Convolution" | "Deconvolution" | "Convolution3D" | "Deconvolution3D", 1) => ".bias",
-        _ => return None,
-    };
-    Some(full(model, at, name))
+    let name = role(model, at)?.name()?;
+    Some(full(model, at, &format!(".{name}")))
+}
+
+pub fn role(model: &Model, at: At) -> Option<TorchRole> {
+    model.layers()[at.layer].torch(at.blob).map(|(role, _)| role)
+}
+
+pub fn is_average(role: TorchRole) -> bool {
+    matches!(role, TorchRole::RunningMean | TorchRole::RunningVar)
 }
 
 fn full(model: &Model, at: At, of_blob: &str) -> String {
@@ -60,14 +58,11 @@ fn full(model: &Model, at: At, of_blob: &str) -> String {
     format!("{}{of_blob}{diff}", model.layers()[at.layer].name())
 }
 
-/// Caffe's: sums of means and of variances, and their factor. NVIDIA's with five blobs has names of Caffe's alone.
-pub fn is_batch_norm(layer: &Layer) -> bool {
-    layer.type_name() == "BatchNorm" && layer.blobs().len() == 3
-}
-
-/// What the means and variances of a BatchNorm layer are multiplied by.
-pub fn batch_norm_scale(model: &Model, layer: usize) -> Result<f64, Error> {
+/// What the means and variances of a layer are divided by, as it is stored. `None`: nothing.
+pub fn factor(model: &Model, layer: usize) -> Result<Option<f64>, Error> {
+    let mut blobs = (0..model.layers()[layer].blobs().len()).map(|blob| At::data(layer, blob));
+    let Some(at) = blobs.find(|at| role(model, *at) == Some(TorchRole::Factor)) else { return Ok(None) };
     let mut factor = [0.0];
-    model.read_f64(At::data(layer, 2), 0, &mut factor)?;
-    Ok(if factor[0] == 0.0 { 0.0 } else { 1.0 / factor[0] })
+    model.read_f64(at, 0, &mut factor)?;
+    Ok(Some(factor[0]))
 }

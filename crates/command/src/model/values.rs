@@ -29,6 +29,16 @@ pub fn read(model: &Model, at: At, bar: &ProgressBar, mut each: impl FnMut(u64, 
     Ok(())
 }
 
+/// The rows of so many values, each of `size` bytes, as columns.
+pub fn transposed(matrix: &[u8], columns: usize, size: usize) -> Vec<u8> {
+    let mut swapped = Vec::with_capacity(matrix.len());
+    for column in 0..columns {
+        let values = matrix.chunks_exact(columns * size).map(|row| &row[column * size..][..size]);
+        values.for_each(|value| swapped.extend_from_slice(value));
+    }
+    swapped
+}
+
 /// The range of the finite values.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct ValueRange {

@@ -7,13 +7,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use caffemodel::{At, Element, Error, Kind, Layer, Model, Part};
+use caffemodel::{At, Element, Error, Kind, Layer, Model, Part, TorchRole};
 use clap::{Args, ValueHint};
 use indicatif::ProgressBar;
 
+use super::arrays;
 use super::names::{self, Names};
 use super::types::Format;
-use super::{arrays, values};
+use super::values::{self, transposed};
 use crate::output::new_file;
 use crate::report::input::is_same;
 use crate::{progress, say};
@@ -58,8 +59,16 @@ struct Tensor {
     element: Element,
     shape: Vec<i64>,
     bytes: u64,
-    /// What the values are multiplied by.
-    scale: Option<f64>,
+    change: Change,
+}
+
+/// What is done to the values.
+#[derive(PartialEq)]
+enum Change {
+    None,
+    MultipliedBy(f64),
+    /// From a matrix of so many rows and columns.
+    Transposed(u64, u64),
 }
 
 /// Why nothing was written.
@@ -115,6 +124,9 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
         let sentence = "has no arrays of numbers that can be read; run the net with Caffe2, and save its tensors";
         return Err(Failed::Name(sentence.into()));
     }
+    if options.names == Names::Torch && model.kind() == Kind::Net {
+        name_doubtful(&model, options)?;
+    }
     let mut file = new_file(output)?;
     let bar = progress::bar(tensors.iter().map(|tensor| tensor.bytes).sum(), "writing");
     match options.to {
@@ -146,34 +158,74 @@ fn name_left_out(model: &Model, options: &Options) {
 /// What is to be written: each can be read.
 fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
     let is_torch = options.names == Names::Torch;
+    let role = |at: &At| if is_torch { names::role(model, *at) } else { None };
     // PyTorch has no factor, and the diffs of sums say nothing.
-    let is_batch_norm = |at: &At| is_torch && names::is_batch_norm(&model.layers()[at.layer]);
-    let is_left_out = |at: &At| is_batch_norm(at) && (at.blob == 2 || at.part == Part::Diff);
+    let is_left_out = |at: &At| {
+        role(at).is_some_and(|role| role.name().is_none() || names::is_average(role) && at.part == Part::Diff)
+    };
     let wanted = arrays::places(model).into_iter().filter(|at| options.diffs || at.part == Part::Data);
     let named = names::named(model, wanted.filter(|at| !is_left_out(at)), options.names).map_err(Failed::Name)?;
     named
         .into_iter()
         .map(|(name, at)| {
             let (array, layer) = (model.array(at)?, &model.layers()[at.layer]);
-            let stored = layer.blobs()[at.blob].shape();
-            let is_of_net = is_torch || options.net_shapes;
-            let shape = if is_of_net { layer.shape_in_net(at.blob).unwrap_or(stored) } else { stored }.to_vec();
-            let scale = is_batch_norm(&at).then(|| names::batch_norm_scale(model, at.layer)).transpose()?;
-            // Products of halves are floats.
-            let element = match array.element() {
-                Element::F16 if scale.is_some() => Element::F32,
-                element => element,
+            let of_torch = layer.torch(at.blob).filter(|_| is_torch);
+            let shape = match of_torch {
+                Some((_, shape)) => Some(shape),
+                None if is_torch || options.net_shapes => layer.shape_in_net(at.blob),
+                None => None,
             };
-            Ok(Tensor { name, at, element, shape, bytes: array.count() * element.size() as u64, scale })
+            let mut shape = shape.unwrap_or(layer.blobs()[at.blob].shape()).to_vec();
+            let change = match of_torch {
+                Some((role, _)) if names::is_average(role) => match names::factor(model, at.layer)? {
+                    None | Some(0.0 | 1.0) => Change::None,
+                    Some(factor) => Change::MultipliedBy(1.0 / factor),
+                },
+                Some((TorchRole::TransposedWeight, [rows, columns])) => {
+                    shape.reverse();
+                    Change::Transposed(rows.unsigned_abs(), columns.unsigned_abs())
+                }
+                _ => Change::None,
+            };
+            // Products of halves are floats.
+            let element = match (array.element(), &change) {
+                (Element::F16, Change::MultipliedBy(_)) => Element::F32,
+                (element, _) => element,
+            };
+            Ok(Tensor { name, at, element, shape, bytes: array.count() * element.size() as u64, change })
         })
         .collect()
+}
+
+/// Says which layers have no names of PyTorch's, and of which the averages are doubtful.
+fn name_doubtful(model: &Model, options: &Options) -> Result<(), Error> {
+    let file = options.file.display();
+    for (number, layer) in model.layers().iter().enumerate() {
+        let (name, of) = (layer.name(), layer.type_name());
+        if let Some(blob) = (0..layer.blobs().len()).find(|blob| layer.torch(*blob).is_none()) {
+            say::error(format_args!(
+                "{file}: {name} ({of}) has blobs that are no parameters of a module of PyTorch: they are called {name}.{blob} and so on, and \
+                 their values are as Caffe stores them"
+            ));
+        }
+        if names::factor(model, number)? == Some(0.0) {
+            say::error(format_args!(
+                "{file}: {name} ({of}) has the factor 0, for which BVLC's Caffe takes its means and variances for zeros, and NVIDIA's as they \
+                 are: they are exported as they are; compare the outputs"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Bytes.
 const BLOCK: usize = 1 << 20;
 
 fn copy(model: &Model, tensor: &Tensor, into: &mut impl Write, bar: &ProgressBar) -> Result<(), Failed> {
-    if let Some(scale) = tensor.scale {
+    if let Change::Transposed(rows, columns) = tensor.change {
+        return transpose(model, tensor, [rows, columns].map(|axis| axis as usize), into, bar);
+    }
+    if let Change::MultipliedBy(scale) = tensor.change {
         let mut written = Ok(());
         values::read(model, tensor.at, bar, |_, block| {
             let mut write = |value: &f64| match tensor.element {
@@ -196,6 +248,30 @@ fn copy(model: &Model, tensor: &Tensor, into: &mut impl Write, bar: &ProgressBar
         into.write_all(block)?;
         written += block.len() as u64;
         bar.inc(block.len() as u64);
+    }
+    Ok(())
+}
+
+/// Bytes of the columns that are read at once, of which each takes as many as it has.
+const BAND: usize = 16 << 20;
+
+fn transpose(
+    model: &Model,
+    tensor: &Tensor,
+    [rows, columns]: [usize; 2],
+    into: &mut impl Write,
+    bar: &ProgressBar,
+) -> Result<(), Failed> {
+    let size = tensor.element.size();
+    let at_once = (BAND / (rows * size).max(1)).max(1);
+    for first in (0..columns).step_by(at_once) {
+        let width = at_once.min(columns - first);
+        let mut band = vec![0; rows * width * size];
+        for (row, part) in band.chunks_exact_mut(width * size).enumerate() {
+            model.read_bytes(tensor.at, (row * columns + first) as u64, part)?;
+        }
+        into.write_all(&transposed(&band, width, size))?;
+        bar.inc(band.len() as u64);
     }
     Ok(())
 }

@@ -1,0 +1,75 @@
+//! The arrays of layers as parameters of PyTorch's modules.
+
+use crate::net::Layer;
+
+/// What an array is to a module of PyTorch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TorchRole {
+    /// `weight`.
+    Weight,
+    /// `weight`, with its two axes swapped.
+    TransposedWeight,
+    /// `bias`.
+    Bias,
+    /// `running_mean`, times the factor.
+    RunningMean,
+    /// `running_var`, times the factor.
+    RunningVar,
+    /// What the layer's `RunningMean` and `RunningVar` are divided by, if it is not 0. PyTorch has none.
+    Factor,
+    /// Nothing.
+    Unused,
+}
+
+impl TorchRole {
+    /// `None`: a module has no such parameter.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Weight | Self::TransposedWeight => Some("weight"),
+            Self::Bias => Some("bias"),
+            Self::RunningMean => Some("running_mean"),
+            Self::RunningVar => Some("running_var"),
+            Self::Factor | Self::Unused => None,
+        }
+    }
+}
+
+impl Layer {
+    /// What a blob is to PyTorch's module of the layer's type, and its dimensions there; those of a `TransposedWeight`
+    /// are given before they are swapped. `None`: there is no such module, or the layer has other blobs than Caffe's.
+    pub fn torch(&self, blob: usize) -> Option<(TorchRole, &[i64])> {
+        use TorchRole::{Bias, Factor, RunningMean, RunningVar, TransposedWeight, Unused, Weight};
+        let shape = self.shape_in_net(blob)?;
+        let is_single = |blob: usize| self.blobs()[blob].data().count() == 1;
+        let roles: &[TorchRole] = match (self.type_name(), self.blobs().len()) {
+            ("BatchNorm", 3) if is_single(2) => &[RunningMean, RunningVar, Factor],
+            // Those of NVIDIA's and Intel's Caffe; DIGITS wrote NVIDIA's older ones.
+            ("BatchNorm", 5) => match (is_single(2), is_single(4)) {
+                (true, false) => &[RunningMean, RunningVar, Factor, Weight, Bias],
+                (false, true) => &[Weight, Bias, RunningMean, RunningVar, Unused],
+                _ => return None,
+            },
+            ("InnerProduct", _) if self.is_transposed && blob == 0 && shape.len() != 2 => return None,
+            ("InnerProduct", _) if self.is_transposed => &[TransposedWeight, Bias],
+            // A factor that is another layer's output leaves the bias alone.
+            ("Scale", _) if self.bottoms > 1 => &[Bias],
+            ("Bias", _) => &[Bias],
+            ("PReLU", _) => &[Weight],
+            ("InnerProduct" | "Scale" | "Embed", _) => &[Weight, Bias],
+            ("Convolution" | "Deconvolution" | "Convolution3D" | "Deconvolution3D", _) => &[Weight, Bias],
+            _ => return None,
+        };
+        let is_vector = matches!(self.type_name(), "BatchNorm" | "PReLU");
+        Some((*roles.get(blob)?, if is_vector { vector(shape) } else { shape }))
+    }
+}
+
+/// Without axes of length 1, if one axis is left: modules have no parameter without an axis.
+fn vector(shape: &[i64]) -> &[i64] {
+    let mut longer = (0..shape.len()).filter(|axis| shape[*axis] != 1);
+    match (longer.next(), longer.next()) {
+        (None, _) => &[1],
+        (Some(axis), None) => &shape[axis..=axis],
+        _ => shape,
+    }
+}
