@@ -64,6 +64,55 @@ typedef int32_t syncedmem_model_kind_t;
 #endif // __cplusplus
 
 /**
+ * What a blob is to the module of PyTorch that does as its layer does.
+ */
+enum syncedmem_torch_role_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * There is no such module, or the layer has other blobs than Caffe's.
+   */
+  SYNCEDMEM_TORCH_NONE = 0,
+  /**
+   * `weight`.
+   */
+  SYNCEDMEM_TORCH_WEIGHT = 1,
+  /**
+   * `weight`, with its two axes swapped.
+   */
+  SYNCEDMEM_TORCH_TRANSPOSED_WEIGHT = 2,
+  /**
+   * `bias`.
+   */
+  SYNCEDMEM_TORCH_BIAS = 3,
+  /**
+   * `running_mean`, times the factor if the layer has one.
+   */
+  SYNCEDMEM_TORCH_RUNNING_MEAN = 4,
+  /**
+   * `running_var`, times the factor if the layer has one.
+   */
+  SYNCEDMEM_TORCH_RUNNING_VAR = 5,
+  /**
+   * The factor, of which PyTorch has none. BVLC's Caffe takes what it belongs to for zeros if it is 0, NVIDIA's as it is.
+   */
+  SYNCEDMEM_TORCH_FACTOR = 6,
+  /**
+   * A blob that PyTorch has no use for.
+   */
+  SYNCEDMEM_TORCH_UNUSED = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum syncedmem_torch_role_t syncedmem_torch_role_t;
+#else
+typedef int32_t syncedmem_torch_role_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * A model file that is open.
  */
 typedef struct syncedmem_model_t syncedmem_model_t;
@@ -138,6 +187,19 @@ typedef struct syncedmem_blob_info_t {
    * How they are stored: a `syncedmem_type_t`.
    */
   int32_t diff_element_type;
+  /**
+   * A `syncedmem_torch_role_t`.
+   */
+  int32_t torch_role;
+  /**
+   * Number of dimensions of `torch_shape`.
+   */
+  int torch_axes;
+  /**
+   * The dimensions in PyTorch's module, before those of `SYNCEDMEM_TORCH_TRANSPOSED_WEIGHT` are swapped; without such a
+   * module `net_shape`.
+   */
+  const int64_t *torch_shape;
 } syncedmem_blob_info_t;
 
 #ifdef __cplusplus

@@ -47,9 +47,9 @@ def halves(values: Sequence[float]) -> bytes:
     return shape([len(values)]) + number(10, 2) + field(12, struct.pack(f"<{len(values)}e", *values))
 
 
-def layer(name: Union[bytes, str], of: str, blobs: Sequence[bytes] = ()) -> bytes:
-    """A layer of a net."""
-    return field(100, field(1, name) + field(2, of) + b"".join(field(7, each) for each in blobs))
+def layer(name: Union[bytes, str], of: str, blobs: Sequence[bytes] = (), more: bytes = b"") -> bytes:
+    """A layer of a net, with other fields."""
+    return field(100, field(1, name) + field(2, of) + b"".join(field(7, each) for each in blobs) + more)
 
 
 LENET = (

@@ -14,6 +14,7 @@ import pytest
 
 import models
 import syncedmem
+from syncedmem._model_torch import doubts, named_arrays
 
 pytestmark = pytest.mark.once
 
@@ -194,6 +195,40 @@ def test_a_model_is_saved_in_the_formats_that_the_command_writes(
         assert {name: archive[name].tolist() for name in archive.files} == expected
     assert b"conv1.1" in (tmp_path / "lenet.safetensors").read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["lenet.caffemodel", "lenet.npz", "lenet.safetensors"]
+
+
+def test_arrays_under_pytorchs_names_are_those_that_the_command_writes(writes: Writes, tmp_path: Path) -> None:
+    mean, var, one = models.blob([2], [3, -6]), models.blob([2], [12, 1.5]), models.blob([1], [1])
+    contents = models.LENET + b"".join(
+        [
+            models.layer("fc", "InnerProduct", [models.blob([3, 2], range(6))], models.field(117, models.number(6, 1))),
+            models.layer("bn", "BatchNorm", [mean, var, models.blob([1], [3])]),
+            models.layer("bnh", "BatchNorm", [models.halves([1, 2]), models.halves([3, 4]), models.blob([1], [4])]),
+            models.layer("bnh1", "BatchNorm", [models.halves([1, 2]), models.halves([3, 4]), one]),
+            models.layer("bn5", "BatchNorm", [mean, var, one, mean, var]),
+            models.layer("bn0", "BatchNorm", [mean, var, models.blob([1], [0])]),
+            models.layer("pr", "PReLU", [models.blob([], [0.25])]),
+            models.layer("gated", "Scale", [models.blob([2], [1, 2])], models.field(3, "x") + models.field(3, "y")),
+            models.layer("rnn", "LSTM", [models.blob([1], [7])]),
+        ]
+    )
+    with syncedmem.open_caffemodel(writes(contents)) as model:
+        arrays = {name: array.cpu_data() for name, array in named_arrays(model, "torch")}
+        with pytest.warns(UserWarning) as warned:
+            model.save_npz(tmp_path / "torch.npz", names="torch")
+    assert arrays["fc.weight"].tolist() == [[0, 2, 4], [1, 3, 5]] and arrays["pr.weight"].shape == (1,)
+    assert arrays["bn.running_mean"].tolist() == [1, -2] and arrays["bn0.running_mean"].tolist() == [3, -6]
+    assert {"bn5.weight", "bn5.bias", "gated.bias", "rnn.0"} < arrays.keys()
+    with np.load(tmp_path / "torch.npz") as archive:
+        assert sorted(archive.files) == sorted(arrays)
+        for name, array in arrays.items():
+            assert (array.dtype, array.shape) == (archive[name].dtype, archive[name].shape) and (archive[name] == array).all(), name
+    with syncedmem.open_caffemodel(writes(contents)) as model:
+        own = list(doubts(model))
+    said = [str(each.message) for each in warned]
+    assert len(own) == 2 and "bn0 (BatchNorm) has the factor 0" in own[0] and "rnn (LSTM) has blobs" in own[1]
+    assert [line.partition(": ")[2][:40] for line in said] == [line.partition(": ")[2][:40] for line in own]
+    assert {each.filename for each in warned} == {__file__}
 
 
 def test_tensors_of_caffe2_have_the_names_that_are_saved(writes: Writes, tmp_path: Path) -> None:

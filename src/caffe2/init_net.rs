@@ -10,7 +10,7 @@ use super::error::Error;
 use super::handle::Handle;
 use super::typemeta::TypeMeta;
 use super::workspace::Workspace;
-use crate::models::{At, Failure, Kind, Model, element_type};
+use crate::models::{At, BlobInNet, Failure, Kind, Model, element_type};
 use crate::platform::fallible_arc::FallibleArc;
 
 /// Each tensor becomes the value of its name's blob. After an error no blob has another value; new ones are empty.
@@ -57,12 +57,12 @@ fn tensor(model: &Model, layer: usize, path: &Path) -> Result<FallibleArc<Handle
     let at = At::data(layer, 0);
     // First: a wrong shape might need any amount of memory.
     model.check(at)?;
-    let (blob, shape) = model.blob(at)?;
+    let BlobInNet { blob, net_shape, .. } = model.blob(at)?;
     let element = element_type(blob.data().element());
     let handle = Handle::new(Side::Host)?;
     // SAFETY: only this thread knows the new tensor.
     let mut tensor = unsafe { handle.change() };
-    tensor.resize(shape)?;
+    tensor.resize(net_shape)?;
     tensor.raw_mutable_data(Some(&TypeMeta::of(element)))?;
     if let Some(storage) = tensor.storage() {
         // SAFETY: only this thread knows the new tensor.

@@ -22,7 +22,7 @@ pub unsafe fn read(blob: &mut Blob, path: &Path) -> Result<(), Failure> {
         return Err(Failure::unsupported(path, format_args!("is no file of one blob"), advice));
     }
     let element = blob.element();
-    let (stored, _) = model.blob(At::data(0, 0))?;
+    let stored = model.blob(At::data(0, 0))?.blob;
     blob.reshape_with(stored.shape(), |[data, diff]| {
         // SAFETY: the caller guarantees it.
         unsafe { model.read(At::data(0, 0), element, data) }?;

@@ -10,7 +10,7 @@ mod read;
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
-pub use caffemodel::{At, ErrorKind, Kind, Part};
+pub use caffemodel::{At, ErrorKind, Kind, Part, TorchRole};
 use caffemodel::{Blob, Layer, State};
 
 pub use failure::Failure;
@@ -74,12 +74,19 @@ impl Model {
         Ok(self.file.array(at).map(drop)?)
     }
 
-    /// Returns the shape in the net too. The values may not fit.
-    pub fn blob(&self, at: At) -> Result<(&Blob, &[i64]), Failure> {
-        let blob = self.file.blob(at)?;
-        let in_net = self.file.layer(at.layer)?.shape_in_net(at.blob);
-        Ok((blob, in_net.unwrap_or(blob.shape())))
+    pub fn blob(&self, at: At) -> Result<BlobInNet<'_>, Failure> {
+        let (blob, layer) = (self.file.blob(at)?, self.file.layer(at.layer)?);
+        let net_shape = layer.shape_in_net(at.blob).unwrap_or(blob.shape());
+        Ok(BlobInNet { blob, net_shape, torch: layer.torch(at.blob) })
     }
+}
+
+/// A blob, whose values may not fit its shape, as its layer has it.
+pub struct BlobInNet<'m> {
+    pub blob: &'m Blob,
+    pub net_shape: &'m [i64],
+    /// [`Layer::torch`]
+    pub torch: Option<(TorchRole, &'m [i64])>,
 }
 
 /// The crate's names have no NUL.

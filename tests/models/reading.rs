@@ -39,6 +39,27 @@ fn a_nets_layers_and_blobs_are_listed_and_read() {
     }
 }
 
+fn blobs_say_what_they_are_to_pytorch() {
+    let param = bytes(117, number(6, 1));
+    let weights = bytes(7, wire::blob(&[3, 2], &[0.0; 6]));
+    let transposed = bytes(100, [bytes(1, "fc"), bytes(2, "InnerProduct"), param, weights].concat());
+    let shared = layer("pr", "PReLU", &[wire::blob(&[], &[0.25])]);
+    let norm =
+        layer("bn", "BatchNorm", &[wire::blob(&[2], &[0.0; 2]), wire::blob(&[2], &[1.0; 2]), wire::blob(&[1], &[1.0])]);
+    let file = [transposed, shared, norm, layer("lstm", "LSTM", &[wire::blob(&[4], &[0.0; 4])])].concat();
+    let model = opened(&Folder::new(), "net.caffemodel", &file);
+    let found = |layer, blob| {
+        let info = model.blob(layer, blob);
+        let shape = unsafe { std::slice::from_raw_parts(info.torch_shape, info.torch_axes as usize) };
+        (info.torch_role, shape.to_vec())
+    };
+    assert_eq!(found(0, 0), (SYNCEDMEM_TORCH_TRANSPOSED_WEIGHT as i32, vec![3, 2]));
+    assert_eq!(found(1, 0), (SYNCEDMEM_TORCH_WEIGHT as i32, vec![1]));
+    assert_eq!(found(2, 1), (SYNCEDMEM_TORCH_RUNNING_VAR as i32, vec![2]));
+    assert_eq!(found(2, 2), (SYNCEDMEM_TORCH_FACTOR as i32, vec![1]));
+    assert_eq!(found(3, 0), (SYNCEDMEM_TORCH_NONE as i32, vec![4]));
+}
+
 fn names_that_are_no_utf8_or_have_a_nul_are_different_strings() {
     let layer = |name: &[u8], of| bytes(100, [bytes(1, name), bytes(2, of)].concat());
     let layers = [layer(b"\xbe\xed", "ReLU"), layer(b"\xbc\xd7", "ReLU"), layer(b"a\0b", "\0"), layer(b"a\0c", "ReLU")];
@@ -120,6 +141,7 @@ fn of_a_larger_object_the_rest_stays_and_a_smaller_one_is_refused() {
 
 crate::support::harness::tests![
     a_nets_layers_and_blobs_are_listed_and_read,
+    blobs_say_what_they_are_to_pytorch,
     names_that_are_no_utf8_or_have_a_nul_are_different_strings,
     gradients_are_read_by_their_part_and_refused_where_there_are_none,
     values_are_read_as_they_are_stored_as_floats_and_as_doubles,

@@ -63,7 +63,9 @@ pub use syncedmem::abi::caffe2::init_net::*;
 pub use syncedmem::abi::caffe2::{attach::*, blob::*, cpu::*, data::*, info::*, tensor::*, typemeta::*, workspace::*};
 pub use syncedmem::abi::element::{syncedmem_array_t::*, syncedmem_type_t, syncedmem_type_t::*};
 #[cfg(feature = "blob")]
-pub use syncedmem::abi::model::{blob_file::*, info::syncedmem_model_kind_t::*, info::*, open::*, read::*};
+pub use syncedmem::abi::model::{
+    blob_file::*, info::syncedmem_model_kind_t::*, info::syncedmem_torch_role_t::*, info::*, open::*, read::*,
+};
 pub use syncedmem::abi::status::syncedmem_status_t::{self, *};
 
 /// Seconds that are never needed, however busy the machine is: whatever takes longer hangs.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Literal, Union
@@ -19,7 +20,7 @@ from ._memory import SyncedMemory
 from ._report import run
 from ._tensors import DTYPES, ELEMENT_TYPES, DType, Shape, bytes_of
 from ._text import table
-from ._types import ModelKind
+from ._types import ModelKind, TorchRole
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Names = Literal["caffe", "torch"]
@@ -178,16 +179,20 @@ class CaffeModel(Holder):
         """Every blob as a PyTorch tensor, by the names of `blobs`. The tensors keep the memory; nothing is copied.
 
         `names="torch"` gives the names and shapes that PyTorch's modules have (`conv1.weight`, `conv1.bias`, `bn1.running_mean`,
-        `bn1.running_var`): the sums of a BatchNorm layer are multiplied by the factor that Caffe stores beside them.
+        `bn1.running_var`): the sums of a BatchNorm layer are divided by the factor that Caffe stores beside them, and weights that Caffe
+        stores transposed are transposed. Warns of layers that PyTorch has no module for, and of doubtful averages.
         """
-        from ._model_torch import named_arrays
+        from ._model_torch import doubts, named_arrays
 
+        for doubt in doubts(self) if names == "torch" else ():
+            warnings.warn(doubt, stacklevel=2)
         return {name: _tensor(array) for name, array in named_arrays(self, names)}
 
     def save_npz(self, path: Path, names: Names = "caffe") -> None:
         """Writes every blob to a NumPy archive, by the names of `to_torch`, as `syncedmem model export` does.
 
         That opens the model's file again. Raises `ValueError` with the command's sentence where it fails. The old file then stays.
+        Warns of what the command leaves out.
         """
         self._export("npz", path, names)
 
@@ -228,7 +233,7 @@ class ModelLayer:
 class ModelBlob(Holder):
     """A blob of a model file, whose values are in the file."""
 
-    __slots__ = ("_file", "_layer", "diff_dtype", "dtype", "has_diff", "index", "net_shape", "shape", "size")
+    __slots__ = ("_file", "_layer", "_torch_role", "_torch_shape", "diff_dtype", "dtype", "has_diff", "index", "net_shape", "shape", "size")
 
     shape: Shape
     """The dimensions as they are stored."""
@@ -251,6 +256,8 @@ class ModelBlob(Holder):
         self.net_shape = tuple(info.net_shape[0 : info.net_axes])
         self.dtype, self.size = DTYPES[info.element_type], int(info.count)
         self.has_diff, self.diff_dtype = bool(info.has_diff), DTYPES[info.diff_element_type]
+        self._torch_role = TorchRole(info.torch_role)
+        self._torch_shape: Shape = tuple(info.torch_shape[0 : info.torch_axes])
 
     def read(self, dtype: npt.DTypeLike | None = None, *, diff: bool = False) -> SyncedArray:
         """Its values, or its gradients, in a new `SyncedMemory`: as they are stored, or as float32 or float64.

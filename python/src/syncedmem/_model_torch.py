@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._array import SyncedArray
-from ._types import ModelKind
+from ._memory import SyncedMemory
+from ._types import ModelKind, TorchRole
 
 if TYPE_CHECKING:
-    from ._model import CaffeModel, ModelLayer
+    from ._model import CaffeModel, ModelBlob, ModelLayer
 
-_WEIGHTS = ("Convolution", "Deconvolution", "Convolution3D", "Deconvolution3D", "InnerProduct", "Scale", "Embed")
-_TORCH = {
-    **{(of, number): name for of in _WEIGHTS for number, name in enumerate(("weight", "bias"))},
-    ("PReLU", 0): "weight",
-    ("Bias", 0): "bias",
+_NAMES = {
+    TorchRole.WEIGHT: "weight",
+    TorchRole.TRANSPOSED_WEIGHT: "weight",
+    TorchRole.BIAS: "bias",
+    TorchRole.RUNNING_MEAN: "running_mean",
+    TorchRole.RUNNING_VAR: "running_var",
 }
+_LEFT_OUT = (TorchRole.FACTOR, TorchRole.UNUSED)
 
 
 def named_arrays(model: CaffeModel, names: str) -> Iterator[tuple[str, SyncedArray]]:
@@ -29,19 +32,45 @@ def named_arrays(model: CaffeModel, names: str) -> Iterator[tuple[str, SyncedArr
         yield from ((name, blob.read()) for name, blob in model.blobs())
         return
     for name, layer in model.named():
-        if layer.type == "BatchNorm" and len(layer.blobs) == 3:
-            yield from _averages(name, layer)
-            continue
+        factor = _factor(layer)
         for blob in layer.blobs:
-            yield f"{name}.{_TORCH.get((layer.type, blob.index), blob.index)}", blob.read().memory.array(blob.dtype, blob.net_shape)
+            if blob._torch_role not in _LEFT_OUT:
+                yield f"{name}.{_NAMES.get(blob._torch_role, blob.index)}", _array(blob, factor)
 
 
-def _averages(name: str, layer: ModelLayer) -> Iterator[tuple[str, SyncedArray]]:
-    """The means and variances of Caffe's BatchNorm, whose last blob is the factor of their sums."""
-    factor = float(layer.blobs[2].read(np.float64).cpu_data().flat[0])
-    for blob, of in zip(layer.blobs, ("running_mean", "running_var")):
+def doubts(model: CaffeModel) -> Iterator[str]:
+    """Sentences about layers whose values PyTorch's modules may not take for what Caffe takes them for."""
+    for layer in model.layers if model.kind == ModelKind.NET else ():
+        called = f"{model.path}: {layer.name} ({layer.type})"
+        other = next((blob.index for blob in layer.blobs if blob._torch_role == TorchRole.NONE), None)
+        if other is not None:
+            yield f"{called} has blobs that are no parameters of a module of PyTorch: they are called {layer.name}.{other} and so on"
+        if _factor(layer) == 0:
+            yield (
+                f"{called} has the factor 0, for which BVLC's Caffe takes its means and variances for zeros, and NVIDIA's as they are: "
+                "they are as they are; compare the outputs"
+            )
+
+
+def _factor(layer: ModelLayer) -> float:
+    """What the means and variances of a layer are divided by, as it is stored."""
+    for blob in layer.blobs:
+        if blob._torch_role == TorchRole.FACTOR:
+            return float(blob.read(np.float64).cpu_data().flat[0])
+    return 1.0
+
+
+def _array(blob: ModelBlob, factor: float) -> SyncedArray:
+    if blob._torch_role == TorchRole.TRANSPOSED_WEIGHT:
+        stored = blob.read().cpu_data().reshape(blob._torch_shape)
+        swapped = SyncedMemory(stored.nbytes).array(stored.dtype, stored.shape[::-1])
+        swapped.overwrite_cpu_data()[...] = stored.T
+        return swapped
+    if blob._torch_role in (TorchRole.RUNNING_MEAN, TorchRole.RUNNING_VAR) and factor not in (0, 1):
         # Products of halves are floats.
-        values = blob.read(blob.dtype if blob.dtype == np.float64 else np.float32)
-        array = values.mutable_cpu_data()
-        array *= array.dtype.type(1 / factor if factor else 0.0)
-        yield f"{name}.{of}", values
+        array = blob.read(blob.dtype if blob.dtype == np.float64 else np.float32)
+        values = array.mutable_cpu_data()
+        values *= values.dtype.type(1 / factor)
+    else:
+        array = blob.read()
+    return array.memory.array(array.dtype, blob._torch_shape)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import warnings
 from pathlib import Path as File
 from typing import Any, Union
 
@@ -46,7 +47,7 @@ class Report:
 
 
 def run(*arguments: str) -> str:
-    """What the `syncedmem` command prints. Raises `ValueError` with its sentence where it fails."""
+    """What the `syncedmem` command prints. Raises `ValueError` with its sentence where it fails; else warns with its other sentences."""
     own = File(__file__).with_name("syncedmem")
     command = str(own) if own.is_file() else shutil.which("syncedmem")
     if command is None:
@@ -54,4 +55,6 @@ def run(*arguments: str) -> str:
     told = subprocess.run([command, *arguments], capture_output=True, encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL)
     if told.returncode != 0:
         raise ValueError(told.stderr.strip().removeprefix("syncedmem: "))
+    for line in told.stderr.splitlines():
+        warnings.warn(line.removeprefix("syncedmem: "), stacklevel=4)
     return told.stdout

@@ -259,3 +259,23 @@ class ModelKind(enum.IntEnum):
     INIT_NET = 4
     """Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type. Blobs 1 and 2 of a quantized
     one are its scale and its zero point."""
+
+
+class TorchRole(enum.IntEnum):
+    """What a blob is to the module of PyTorch that does as its layer does."""
+    NONE = 0
+    """There is no such module, or the layer has other blobs than Caffe's."""
+    WEIGHT = 1
+    """`weight`."""
+    TRANSPOSED_WEIGHT = 2
+    """`weight`, with its two axes swapped."""
+    BIAS = 3
+    """`bias`."""
+    RUNNING_MEAN = 4
+    """`running_mean`, times the factor if the layer has one."""
+    RUNNING_VAR = 5
+    """`running_var`, times the factor if the layer has one."""
+    FACTOR = 6
+    """The factor, of which PyTorch has none. BVLC's Caffe takes what it belongs to for zeros if it is 0, NVIDIA's as it is."""
+    UNUSED = 7
+    """A blob that PyTorch has no use for."""

@@ -7,7 +7,7 @@ use super::open::syncedmem_model_t;
 use crate::abi::arguments::{Grows, handle, out, sized_out};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::models::{At, Kind, element_type};
+use crate::models::{At, BlobInNet, Kind, TorchRole, element_type};
 
 /// What a model file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,42 @@ pub enum syncedmem_model_kind_t {
     /// Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type. Blobs 1 and 2 of a quantized
     /// one are its scale and its zero point.
     SYNCEDMEM_MODEL_INIT_NET = 4,
+}
+
+/// What a blob is to the module of PyTorch that does as its layer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum syncedmem_torch_role_t {
+    /// There is no such module, or the layer has other blobs than Caffe's.
+    SYNCEDMEM_TORCH_NONE = 0,
+    /// `weight`.
+    SYNCEDMEM_TORCH_WEIGHT = 1,
+    /// `weight`, with its two axes swapped.
+    SYNCEDMEM_TORCH_TRANSPOSED_WEIGHT = 2,
+    /// `bias`.
+    SYNCEDMEM_TORCH_BIAS = 3,
+    /// `running_mean`, times the factor if the layer has one.
+    SYNCEDMEM_TORCH_RUNNING_MEAN = 4,
+    /// `running_var`, times the factor if the layer has one.
+    SYNCEDMEM_TORCH_RUNNING_VAR = 5,
+    /// The factor, of which PyTorch has none. BVLC's Caffe takes what it belongs to for zeros if it is 0, NVIDIA's as it is.
+    SYNCEDMEM_TORCH_FACTOR = 6,
+    /// A blob that PyTorch has no use for.
+    SYNCEDMEM_TORCH_UNUSED = 7,
+}
+
+impl From<TorchRole> for syncedmem_torch_role_t {
+    fn from(role: TorchRole) -> Self {
+        match role {
+            TorchRole::Weight => Self::SYNCEDMEM_TORCH_WEIGHT,
+            TorchRole::TransposedWeight => Self::SYNCEDMEM_TORCH_TRANSPOSED_WEIGHT,
+            TorchRole::Bias => Self::SYNCEDMEM_TORCH_BIAS,
+            TorchRole::RunningMean => Self::SYNCEDMEM_TORCH_RUNNING_MEAN,
+            TorchRole::RunningVar => Self::SYNCEDMEM_TORCH_RUNNING_VAR,
+            TorchRole::Factor => Self::SYNCEDMEM_TORCH_FACTOR,
+            TorchRole::Unused => Self::SYNCEDMEM_TORCH_UNUSED,
+        }
+    }
 }
 
 /// What a model file says beside its layers.
@@ -64,6 +100,13 @@ pub struct syncedmem_blob_info_t {
     pub has_diff: bool,
     /// How they are stored: a `syncedmem_type_t`.
     pub diff_element_type: i32,
+    /// A `syncedmem_torch_role_t`.
+    pub torch_role: i32,
+    /// Number of dimensions of `torch_shape`.
+    pub torch_axes: c_int,
+    /// The dimensions in PyTorch's module, before those of `SYNCEDMEM_TORCH_TRANSPOSED_WEIGHT` are swapped; without such a
+    /// module `net_shape`.
+    pub torch_shape: *const i64,
 }
 
 const _: () = assert!(offset_of!(syncedmem_model_info_t, size) == 0 && offset_of!(syncedmem_blob_info_t, size) == 0);
@@ -139,7 +182,11 @@ pub unsafe extern "C" fn syncedmem_model_blob_info(
     info: *mut syncedmem_blob_info_t,
 ) -> syncedmem_status_t {
     entry!(handle(model), sized_out(info), |model, out| {
-        let (blob, net_shape) = model.blob(At::data(layer, blob))?;
+        let BlobInNet { blob, net_shape, torch } = model.blob(At::data(layer, blob))?;
+        let (torch_role, torch_shape) = match torch {
+            Some((role, shape)) => (role.into(), shape),
+            None => (syncedmem_torch_role_t::SYNCEDMEM_TORCH_NONE, net_shape),
+        };
         out.set(&syncedmem_blob_info_t {
             size: out.size,
             element_type: element_type(blob.data().element()) as i32,
@@ -151,6 +198,9 @@ pub unsafe extern "C" fn syncedmem_model_blob_info(
             count: blob.data().count(),
             has_diff: blob.diff().is_some(),
             diff_element_type: element_type(blob.diff().unwrap_or(blob.data()).element()) as i32,
+            torch_role: torch_role as i32,
+            torch_axes: torch_shape.len() as c_int,
+            torch_shape: torch_shape.as_ptr(),
         });
     })
 }
