@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import syncedmem
-from dlpack import BFLOAT, CUDA_HOST, FLOAT, READ_ONLY, UINT, Producer
+from dlpack import BFLOAT, CPU, CUDA, CUDA_HOST, FLOAT, READ_ONLY, UINT, Producer
 from syncedmem import Head, SyncedMemory
 
 pytestmark = pytest.mark.once
@@ -157,13 +157,43 @@ def test_memory_of_another_size_is_a_value_error(size: int) -> None:
     assert mem.head is Head.UNINITIALIZED and producer.deleted == 0
 
 
-@pytest.mark.parametrize("shape", [(-1,), (2**62, 4), (2**40, 2**40), (-4, -24)])
-def test_a_shape_that_cannot_be_is_refused(shape: tuple[int, ...]) -> None:
-    producer = Producer(bytes(96), shape=shape)
-    for use in (SyncedMemory(96).set_cpu_data, syncedmem.from_dlpack):
-        with pytest.raises((ValueError, BufferError, MemoryError, OverflowError, syncedmem.Error)):
+IMPOSSIBLE: dict[str, dict[str, Any]] = {
+    "a negative length": {"shape": (-1,)},
+    "two negative lengths": {"shape": (-4, -24)},
+    "a length of 2**62": {"shape": (2**62, 4)},
+    "lengths of 2**40": {"shape": (2**40, 2**40)},
+    "no elements, and a length of 2**62": {"shape": (0, 2**62)},
+    "a far offset": {"byte_offset": 2**63},
+    "an offset before the data": {"byte_offset": 2**64 - 64},
+    "a far stride": {"shape": (2, 3), "strides": (2**62, 1)},
+    "a stride that wraps": {"shape": (2, 2), "strides": (2**63 - 1, 1)},
+    "a stride before the address 0": {"shape": (2,), "strides": (-(2**63),)},
+    "NULL": {"address": 0},
+}
+
+
+@pytest.mark.parametrize("of_type", [UINT, FLOAT])
+@pytest.mark.parametrize("side", [CPU, CUDA])
+@pytest.mark.parametrize("what", IMPOSSIBLE)
+def test_a_tensor_that_cannot_be_is_refused_before_it_is_read(what: str, side: int, of_type: int) -> None:
+    dtype = (UINT, 8, 1) if of_type == UINT else (FLOAT, 64, 1)
+    producer = Producer(bytes(96), dtype=dtype, device=(side, 0), **IMPOSSIBLE[what])
+    uses: list[Any] = [SyncedMemory(96).set_cpu_data, syncedmem.from_dlpack, lambda lent: syncedmem.from_dlpack(lent, copy=True)]
+    for use in uses:
+        with pytest.raises(BufferError):
             use(producer)
     assert producer.deleted == 0
+
+
+def test_a_copy_follows_strides_backwards_and_to_one_element() -> None:
+    content = np.arange(6, dtype="f4")
+    backwards = Producer(content.tobytes(), dtype=(FLOAT, 32, 1), shape=(6,), strides=(-1,), byte_offset=20)
+    assert syncedmem.from_dlpack(backwards, copy=True).cpu_data().tolist() == [5, 4, 3, 2, 1, 0]
+    broadcast = Producer(content.tobytes(), dtype=(FLOAT, 32, 1), shape=(2, 3), strides=(0, 0), byte_offset=8)
+    assert syncedmem.from_dlpack(broadcast, copy=True).cpu_data().tolist() == [[2] * 3] * 2
+    for shape, strides in (((1, 6), (2**62, 1)), ((0, 6), (2**62, 1))):
+        row = Producer(content.tobytes(), dtype=(FLOAT, 32, 1), shape=shape, strides=strides)
+        assert syncedmem.from_dlpack(row, copy=True).cpu_data().tolist() == [content.tolist()] * shape[0]
 
 
 @pytest.mark.parametrize("dtype", [(BFLOAT, 16, 1), (UINT, 8, 4), (UINT, 4, 1), (FLOAT, 24, 1), (99, 8, 1)])

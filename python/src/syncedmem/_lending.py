@@ -13,7 +13,9 @@ from ._library import ffi
 from ._tensors import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, READ_ONLY, DType, Shape, numpy_type
 from ._types import Side
 
-_MOST_AXES = 64  # the library's limit
+# The library's limits, in axes and in bytes.
+_MOST_AXES = 64
+_ADDRESS_SPACE = 1 << 56
 _SIDES = {CPU: Side.HOST, CUDA_HOST: Side.HOST, CUDA: Side.DEVICE, CUDA_MANAGED: Side.DEVICE}
 
 # The library calls deleters without the GIL, as DLPack allows. Those of NumPy 1.22 and 1.23 do not acquire it.
@@ -46,6 +48,28 @@ class Lent:
         self.strides: Shape | None = tuple(tensor.strides[axis] for axis in axes) if strided else None
         self.nbytes = -(-bits * math.prod(self.shape) // 8)
         self.readonly = self.taken.versioned and bool(self.taken.tensor.flags & READ_ONLY)
+        self._refuse_impossible(-(-bits // 8))
+
+    def _refuse_impossible(self, itemsize: int) -> None:
+        """Refuses a tensor whose shape, strides and offset lead out of the address space, before anything is read."""
+        tensor = self.taken.tensor.dl_tensor
+        lengths = [max(1, length) for length in self.shape]
+        if min(self.shape, default=0) < 0 or math.prod(lengths) * itemsize > _ADDRESS_SPACE:
+            raise BufferError(f"the tensor's shape makes no sense: {self.shape}, of elements of {itemsize} bytes")
+        if self.nbytes and not tensor.data:
+            raise BufferError(f"the tensor has {self.nbytes} bytes, and its data is NULL")
+        # aarch64 keeps a tag in the address's highest bits.
+        first = last = tensor.data % _ADDRESS_SPACE + tensor.byte_offset
+        if self.strides is None or not self.nbytes:
+            last += self.nbytes
+        else:
+            reaches = [itemsize * stride * (length - 1) for stride, length in zip(self.strides, self.shape)]
+            first, last = first + sum(min(0, reach) for reach in reaches), last + sum(max(0, reach) for reach in reaches) + itemsize
+        if first < 0 or last > _ADDRESS_SPACE:
+            raise BufferError(
+                f"the tensor reaches beyond the address space: shape {self.shape}, strides {self.strides}, byte_offset "
+                f"{tensor.byte_offset}; correct what its maker says of it"
+            )
 
     @property
     def dtype(self) -> DType:
@@ -79,7 +103,9 @@ class Lent:
     def strided(self) -> npt.NDArray[Any]:
         """A NumPy array of host memory, valid while this lives."""
         item = self.dtype.itemsize
-        strides = None if self.strides is None else tuple(item * stride for stride in self.strides)
+        # The stride of one element does not matter, and may be any number.
+        steps = None if self.strides is None or 0 in self.shape else zip(self.strides, self.shape)
+        strides = None if steps is None else tuple(item * stride if length > 1 else item for stride, length in steps)
         return np.asarray(_Strided(self, strides))
 
     @property
