@@ -101,6 +101,33 @@ def test_a_workspace_of_c_is_the_same_one() -> None:
         ws[b"a"]  # type: ignore[index]
 
 
+def test_a_blob_without_a_value_is_no_tensor_yet() -> None:
+    ws, blob = Workspace(), ffi.new("syncedmem_typed_blob_t **")
+    for name in (b"empty", b"\xffempty"):
+        assert lib.syncedmem_workspace_create_local_blob(ws.handle, name, blob) == 0
+        assert lib.syncedmem_typed_blob_destroy(blob[0]) == 0
+    assert "empty" in ws and ws.get("empty") is None
+    with pytest.raises(KeyError):
+        ws["empty"]
+    child = Workspace(ws)
+    ws["full"] = child["own"] = child.local_tensor("empty")
+    child.clear()
+    assert child.local == [] and len(ws) == 3
+    ws.clear()
+    assert list(ws) == []
+
+
+def test_names_that_are_not_utf_8_are_names() -> None:
+    ws, blob = Workspace(), ffi.new("syncedmem_typed_blob_t **")
+    assert lib.syncedmem_workspace_create_blob(ws.handle, b"\xc4\xa7\xff", blob) == 0
+    assert lib.syncedmem_typed_blob_destroy(blob[0]) == 0
+    (name,) = ws
+    ws[name] = np.ones(1)
+    assert ws[name].nbytes == 8 and list(ws) == [name] and len(ws.items()) == 1
+    del ws[name]
+    assert list(ws) == []
+
+
 # --- init_net.pb ------------------------------------------------------------------------------
 
 

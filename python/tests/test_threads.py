@@ -14,7 +14,7 @@ import pytest
 import syncedmem
 from cuda_driver import Driver
 from dlpack import Producer, consume
-from syncedmem import Head, SyncedMemory
+from syncedmem import Head, SyncedMemory, Tensor, Workspace
 
 # It keeps the GIL during calls: were a deleter to want it, they would wait for ever.
 libc: Any = ctypes.PyDLL(None)
@@ -195,3 +195,23 @@ def test_closing_beside_reading_is_an_exception_at_worst() -> None:
         together(3, use)
         for array in kept:
             array[:] = 1
+
+
+def test_a_reader_of_a_workspace_gets_a_tensor_or_a_key_error_while_others_put_and_delete() -> None:
+    workspace = Workspace()
+
+    def use(number: int) -> None:
+        for turn in range(10_000):
+            try:
+                if number == 0:
+                    workspace["x"] = Tensor()
+                    del workspace["x"]
+                elif number == 1:
+                    assert workspace.tensor("x", device=turn % 2 == 0).nbytes == 0
+                else:
+                    assert isinstance(workspace["x"], Tensor)
+            except KeyError:
+                pass  # it is not there
+
+    together(4, use)
+    assert set(workspace) <= {"x"}

@@ -43,6 +43,8 @@ impl Default for Value {
     }
 }
 
+const TAKEN_OUT: Error = Error::State("the blob's tensor was taken out of its value; reset the blob first");
+
 impl Value {
     pub fn given(
         meta: TypeMeta,
@@ -99,6 +101,11 @@ impl Value {
         // SAFETY: a value of that type is a handle, or null where a caller took it out.
         is_tensor.then(|| unsafe { self.pointer.cast::<Option<NonNull<Handle>>>().read() }).flatten()
     }
+
+    fn tensor_holder(&self) -> Option<FallibleArc<Handle>> {
+        // SAFETY: the value holds the tensor, and is borrowed: it cannot end meanwhile.
+        self.as_tensor().map(|handle| unsafe { another_holder(handle) })
+    }
 }
 
 impl Drop for Value {
@@ -148,24 +155,29 @@ impl Blob {
 
     /// Returns whether the value is new too. Two threads get the same.
     pub fn get_mutable(&self, meta: TypeMeta) -> Result<(*mut c_void, bool), Error> {
+        self.read_mutable(meta, |value| value.pointer)
+    }
+
+    /// What `read` returns of the value of that type, while no other thread can exchange it.
+    fn read_mutable<R>(&self, meta: TypeMeta, read: impl Fn(&Value) -> R) -> Result<(R, bool), Error> {
         if meta.is_none() {
             return Err(Error::Argument("the type is none: its id is NULL; pass a type"));
         }
         let there = |held: &Held| {
             let value = self.value.get(held);
-            value.is(&meta).then_some(value.pointer)
+            value.is(&meta).then(|| read(value))
         };
-        if let Some(pointer) = locked(|held| there(held)) {
-            return Ok((pointer, false));
+        if let Some(answer) = locked(|held| there(held)) {
+            return Ok((answer, false));
         }
         let mut new = Value::made(meta)?;
         // `new` takes the other value, which ends after the lock is released.
         Ok(locked(|held| match there(held) {
-            Some(pointer) => (pointer, false),
+            Some(answer) => (answer, false),
             None => {
                 let value = self.value.get_mut(held);
                 std::mem::swap(value, &mut new);
-                (value.pointer, true)
+                (read(value), true)
             }
         }))
     }
@@ -201,19 +213,18 @@ impl Blob {
     pub fn tensor(&self) -> Result<FallibleArc<Handle>, Error> {
         let found = locked(|held| {
             let value = self.value.get(held);
-            // SAFETY: the value holds the tensor, and ends only under this lock.
-            value.as_tensor().map(|handle| unsafe { another_holder(handle) }).ok_or(value.meta)
+            value.tensor_holder().ok_or(value.meta)
         });
         found.map_err(|holds| match handle::side_of(&holds) {
-            Some(_) => Error::State("the blob's tensor was taken out of its value; reset the blob first"),
+            Some(_) => TAKEN_OUT,
             None => Error::OtherType { holds: holds.shown(), asked: handle::meta(Side::Host).shown() },
         })
     }
 
     /// Also returns whether the tensor is new.
     pub fn mutable_tensor(&self, side: Side) -> Result<(FallibleArc<Handle>, bool), Error> {
-        let is_new = self.get_mutable(handle::meta(side))?.1;
-        Ok((self.tensor()?, is_new))
+        let (tensor, is_new) = self.read_mutable(handle::meta(side), Value::tensor_holder)?;
+        Ok((tensor.ok_or(TAKEN_OUT)?, is_new))
     }
 
     /// The value's, if it is a tensor that was not released; else zeros.

@@ -72,7 +72,6 @@ const WITHOUT_PYTHON: [Without; 14] = [
     (&["syncedmem_tensor_retain", "syncedmem_typed_blob_retain"], "handles that functions write are holders already"),
     (
         &[
-            "syncedmem_tensor_typemeta",
             "syncedmem_typed_blob_create",
             "syncedmem_typed_blob_is_type",
             "syncedmem_typed_blob_get",

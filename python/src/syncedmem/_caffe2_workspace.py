@@ -7,16 +7,17 @@ from typing import Any
 
 from ._arguments import flag, size
 from ._caffe2_tensor import Tensor, name_of, tensor_of
-from ._errors import check_argument
+from ._errors import check_argument, failure
 from ._handle import Holder, owned
 from ._library import ffi, lib
 from ._model import Path, encoded
+from ._types import Side, Status
 
 
 def _name(name: object) -> bytes:
     if not isinstance(name, str):
         raise TypeError(f"a blob's name is text, not {type(name).__name__}")
-    text = name.encode("utf-8")
+    text = name.encode("utf-8", "surrogateescape")
     if b"\0" in text:
         raise ValueError("a blob's name has no NUL in it")
     return text
@@ -64,14 +65,24 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
     # --- tensors ----------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Tensor:
-        """The tensor of that name, here or in a parent. `TypeError` for a blob that holds something else."""
+        """The tensor of that name, here or in a parent. `TypeError` for a blob that holds something else, `KeyError` for none,
+        or one that holds nothing.
+        """
         blob = self._blob(lib.syncedmem_workspace_get_blob, name)
-        if blob is None:
-            raise KeyError(name)
         made = ffi.new("syncedmem_tensor_t **")
-        if lib.syncedmem_typed_blob_get_tensor(blob, made) != 0:
-            raise TypeError(f"the blob {name!r} holds {_type_name(blob) or 'nothing'}, and no tensor")
-        return tensor_of(made[0])
+        while blob is not None:
+            status = lib.syncedmem_typed_blob_get_tensor(blob, made)
+            if status == Status.SUCCESS:
+                return tensor_of(made[0])
+            if status != Status.INVALID_ARGUMENT:
+                raise failure(status)
+            holds = _type_of(blob)
+            if holds.id == ffi.NULL:
+                break
+            if not _is_tensor(holds):
+                raise TypeError(f"the blob {name!r} holds {name_of(holds)}, and no tensor")
+            # Another thread has put a tensor into the blob between the two calls.
+        raise KeyError(name)
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Puts a tensor into the blob of that name, here or in a parent, or a new one: the tensor itself.
@@ -87,10 +98,18 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
 
     def __delitem__(self, name: str) -> None:
         """Removes a blob of this workspace itself. Others that hold its tensor keep it."""
+        if not self._remove(name):
+            raise KeyError(name)
+
+    def _remove(self, name: str) -> bool:
         removed = ffi.new("bool *")
         check_argument(lib.syncedmem_workspace_remove_blob(self._pointer, _name(name), removed))
-        if not removed[0]:
-            raise KeyError(name)
+        return bool(removed[0])
+
+    def clear(self) -> None:
+        """Removes all blobs of this workspace itself."""
+        for name in self.local:
+            self._remove(name)
 
     def tensor(self, name: str, *, device: bool = False) -> Tensor:
         """The tensor of that name, here or in a parent, or a new one; a value of another type is replaced."""
@@ -137,7 +156,7 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
         seen: list[tuple[str, int]] = []
 
         def visit(name: Any, _blob: Any, nbytes: int, _context: Any) -> None:
-            seen.append((ffi.string(name).decode("utf-8", "replace"), nbytes))
+            seen.append((ffi.string(name).decode("utf-8", "surrogateescape"), nbytes))
 
         visitor = ffi.callback("syncedmem_blob_visitor_t", visit)
         check_argument(lib.syncedmem_workspace_blobs(self._pointer, local, visitor, ffi.NULL))
@@ -160,10 +179,19 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
         return f"<Workspace of {len(self)} blobs, {sum(self.sizes.values())} bytes>"
 
 
-def _type_name(blob: Any) -> str | None:
+def _type_of(blob: Any) -> Any:
     meta = ffi.new("syncedmem_typemeta_t *")
     check_argument(lib.syncedmem_typed_blob_meta(blob, meta))
-    return name_of(meta[0])
+    return meta
+
+
+def _is_tensor(holds: Any) -> bool:
+    known = ffi.new("syncedmem_typemeta_t *")
+    for side in Side:
+        check_argument(lib.syncedmem_tensor_typemeta(side, known))
+        if known.id == holds.id:
+            return True
+    return False
 
 
 def load_init_net(path: Path) -> Workspace:
