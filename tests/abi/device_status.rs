@@ -1,9 +1,11 @@
 //! Why there is a GPU, or why not: one sentence for each reason, from `syncedmem_cuda_status` and in the error of every
 //! device call. What the library finds it finds once, so each case is a process of its own.
 
+use std::ffi::{c_char, c_void};
 use std::path::Path;
 
-use crate::support::driver::{loaded, simulated};
+use crate::support::driver::{self, loaded, simulated};
+use crate::support::pools::{ALL, set_pools, trim};
 use crate::support::tensor::{Ask, DEVICE, FLOATS, export, exports};
 use crate::support::*;
 
@@ -160,6 +162,47 @@ fn a_driver_is_found_by_its_name_where_the_loader_looks() {
     });
 }
 
+/// The optional functions of `src/cuda/driver.rs`: no driver before CUDA 9.2 has any of them.
+const LATER: [&str; 4] = ["cuStreamGetCtx", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode", "cuCtxGetId"];
+
+/// The simulated driver exports these under other names. Its counts of calls keep the old ones.
+fn hides_later_functions(library: &Path) {
+    let mut file = std::fs::read(file_of_the_simulated()).unwrap();
+    for name in LATER {
+        let symbol = [b"\0", name.as_bytes(), b"\0"].concat();
+        let found: Vec<_> =
+            file.windows(symbol.len()).enumerate().filter(|(_, at)| *at == symbol).map(|(at, _)| at).collect();
+        assert!(!found.is_empty(), "the simulated driver exports no {name}");
+        found.into_iter().for_each(|at| file[at + 1..at + 3].copy_from_slice(b"no"));
+    }
+    std::fs::write(library, file).unwrap();
+}
+
+fn a_driver_without_captures_serves_and_is_asked_nothing_about_them() {
+    with_library(hides_later_functions, || {
+        set_pools(true);
+        assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
+        let library = driver::open("libcuda.so.1");
+        for name in LATER {
+            let name = std::ffi::CString::new(name).unwrap();
+            assert!(unsafe { libc::dlsym(library, name.as_ptr()) }.is_null(), "{name:?} is there");
+        }
+        for _ in 0..2 {
+            let mut object = Object::holding(&pattern(1, 5000));
+            assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS, "{}", last_error());
+            object.mutable_gpu_data().unwrap();
+            assert_eq!(unsafe { syncedmem_stream_wait(object.mem(), std::ptr::null_mut()) }, SYNCEDMEM_SUCCESS);
+            assert_bytes(&object.host_bytes(5000), &pattern(1, 5000), &"");
+        }
+        trim(ALL);
+        let calls = driver::symbol(library, "simcuda_calls");
+        let calls = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char) -> usize>(calls) };
+        let of = |name: &str| unsafe { calls(std::ffi::CString::new(name).unwrap().as_ptr()) };
+        assert!(of("cuMemAlloc_v2") > 0 && of("cuMemFree_v2") > 0);
+        assert_eq!(LATER.map(of), [0; 4]);
+    });
+}
+
 fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again() {
     with_library(links_the_simulated, || {
         let limit = |descriptors| {
@@ -201,6 +244,7 @@ crate::support::harness::tests![
     a_library_that_lacks_the_drivers_functions_is_told_from_none,
     without_a_driver_the_sentence_says_what_to_install,
     a_driver_is_found_by_its_name_where_the_loader_looks,
+    a_driver_without_captures_serves_and_is_asked_nothing_about_them,
     a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again;
     alone_with_driver(&[]): a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time
 ];
