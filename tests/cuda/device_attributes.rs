@@ -18,8 +18,10 @@ fn where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver() {
 fn what_refuses_one_buffer_of_a_callers_refuses_no_other() {
     let gpu = &simulated_gpu();
     gpu.fail("cuMemHostRegister_v2", 1, NOT_SUPPORTED);
-    let mut object = filled(5000, 1);
-    assert_eq!([object.pin(), object.pin()], [SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS], "{}", last_error());
+    let mut buffers = [[1u8; 5000]; 2];
+    let [mut one, mut other] = buffers.each_mut().map(|buffer| Object::borrowing(buffer));
+    assert_eq!([one.pin(), other.pin()], [SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS], "{}", last_error());
+    assert_eq!((one.is_pinned(), other.is_pinned()), (false, true));
 }
 
 fn a_device_is_not_asked_how_it_treats_host_memory_by_a_copy() {

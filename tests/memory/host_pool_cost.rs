@@ -61,6 +61,7 @@ fn the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_i
 
 fn a_long_age_that_is_made_short_holds_soon() {
     give_back(5 * MIB, 1);
+    assert_eq!(idle(PAGEABLE), 5 * MIB);
     set_age(0.05);
     until(|| idle(PAGEABLE) == 0);
 }

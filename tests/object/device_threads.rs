@@ -71,12 +71,14 @@ fn many_readers_that_complete_one_pull_all_see_its_data() {
     }
 }
 
-fn a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_context() {
+fn a_reader_that_waits_for_another_threads_copy_makes_none_itself() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
     let mut object = State::AtCpu.object(&gpu, &stream, 1 << 20);
     let shared = Shared(object.mem());
-    let (_, calls) = gpu.watch(|| at_once(2, |device| gpu.within(device as i32, || { shared }.read(true).is_ok())));
+    let read = |device: usize| gpu.within(device as i32, || { shared }.read(true).map(|data| data.addr()));
+    let (read, calls) = gpu.watch(|| at_once(2, read));
+    assert!(read[0].is_ok() && read[0] == read[1], "{read:?}");
     assert_eq!(gpu.copies(), [1, 0], "{calls:?}");
 }
 
@@ -84,5 +86,5 @@ crate::support::harness::tests![
     many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy,
     many_readers_of_the_other_side_make_exactly_one_copy,
     many_readers_that_complete_one_pull_all_see_its_data,
-    a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_context,
+    a_reader_that_waits_for_another_threads_copy_makes_none_itself,
 ];

@@ -40,16 +40,18 @@ fn a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it() {
 }
 
 fn a_deleter_at_its_objects_end_may_make_use_and_end_others() {
+    static CALLED: AtomicUsize = AtomicUsize::new(0);
     let mut bytes = [1u8; BYTES];
     let mut object = Object::new(BYTES);
     let mut tensor = Calling::new(bytes.as_mut_ptr(), BYTES, || {
         let mem = created(BYTES);
         drop(export(mem, Ask { access: WRITE, ..FLOATS }).unwrap());
         assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+        CALLED.fetch_add(1, Ordering::Relaxed);
     });
     lend(object.mem(), tensor.address());
-    assert_eq!(object.destruct(), SYNCEDMEM_SUCCESS);
-    assert_eq!(object.construct(BYTES), SYNCEDMEM_SUCCESS);
+    assert_eq!((CALLED.load(Ordering::Relaxed), object.destruct()), (0, SYNCEDMEM_SUCCESS));
+    assert_eq!((CALLED.load(Ordering::Relaxed), object.construct(BYTES)), (1, SYNCEDMEM_SUCCESS));
 }
 
 fn a_chain_of_objects_of_any_length_ends_on_a_small_stack() {

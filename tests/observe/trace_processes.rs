@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::support::beside;
+use crate::support::skip;
 use crate::trace::reader::Item;
 use crate::trace::*;
 use syncedmem::observe::trace::{self as writer, FileError};
@@ -53,7 +54,7 @@ fn end(child: &mut Child) {
 /// Each thread records the numbers from 1 on, shifted by its own, and goes on until there would be no room for all of them; then it waits for
 /// its end.
 fn four_threads_record_until_they_are_ended() {
-    let Some(path) = std::env::var_os("TRACE_TO") else { return };
+    let Some(path) = std::env::var_os("TRACE_TO") else { skip("other tests start it") };
     writer::start(&c_path(Path::new(&path))).unwrap();
     // It ends by itself if its parent has gone.
     unsafe { libc::alarm(120) };
@@ -201,7 +202,7 @@ fn a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run() {
 
 /// Records, and becomes the same program again, which finds its earlier image's file.
 fn a_process_executes_itself() {
-    let Some(path) = std::env::var_os("TRACE_TO") else { return };
+    let Some(path) = std::env::var_os("TRACE_TO") else { skip("other tests start it") };
     writer::start(&c_path(Path::new(&path))).unwrap();
     let turn: u64 = std::env::var("TURN").map_or(1, |turn| turn.parse().unwrap());
     record(turn);

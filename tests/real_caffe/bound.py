@@ -67,6 +67,7 @@ def pycaffe_is_taken_over_when_python_loads_it(checks: Checks) -> str:
     original = checks.python("pycaffe_compute.py", ours=False)
     settings = {"library_path": str(bound(checks)), **TAKE_OVER}
     ours = checks.python("pycaffe_compute.py", **settings)
+    assert original.status == 0 and original.out, f"with the original, pycaffe {original.ending()}"
     assert (ours.status, ours.out) == (original.status, original.out), f"pycaffe computes another thing: {ours.ending()}"
     full = checks.python("pycaffe_out_of_memory.py", "address-space", SYNCEDMEM_ON_ERROR="throw", **settings)
     lines = full.out.splitlines()

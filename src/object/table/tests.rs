@@ -132,7 +132,9 @@ fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
     std::mem::forget(claim(&table, 1, FIRST));
     table.at_fork(ForkStep::Lock);
     table.at_fork(ForkStep::Unlock);
+    assert_eq!(entries(&table), 1);
     table.forget_work(2);
+    assert_eq!(entries(&table), 0);
     drop(claim(&table, 2, FIRST));
 }
 
