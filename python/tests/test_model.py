@@ -301,3 +301,26 @@ def test_hdf5_files_are_read_with_groups_in_groups(tmp_path: Path) -> None:
     assert [blob.data[0] for blob in state.history] == list(range(12))
     with pytest.raises(ValueError, match="no model that Caffe saved"):
         syncedmem.load_caffemodel(tmp_path / "net.solverstate.h5")
+
+
+HDF5_OF_OTHERS: dict[str, dict[str, Any]] = {
+    "values in the place of layers": {"data": np.zeros(3, "f4")},
+    "a type that no blob has": {"data/a/0": np.zeros(3, "i8")},
+    "a gradient of another shape": {"data/a/0": np.zeros(3, "f4"), "diff/a/0": np.zeros(5, "f4")},
+    "a group in the place of a gradient": {"data/a/0": np.zeros(3, "f4"), "diff/a/0/0": np.zeros(3, "f4")},
+    "a number that is none": {"data/a/²": np.zeros(3, "f4")},
+    "a state without its number": {"iter": np.zeros(0, "i4"), "history/0": np.zeros(3, "f4")},
+    "a group in the place of its number": {"iter/0": np.zeros(1, "i4"), "history/0": np.zeros(3, "f4")},
+    "values in the place of its history": {"iter": 3, "history": np.zeros(3, "f4")},
+}
+
+
+@pytest.mark.parametrize("what", HDF5_OF_OTHERS)
+def test_hdf5_that_is_not_as_caffe_saves_it_is_a_value_error(what: str, tmp_path: Path) -> None:
+    h5py: Any = importlib.import_module("h5py")
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        for name, values in HDF5_OF_OTHERS[what].items():
+            file[name] = values
+    load = syncedmem.load_solverstate if "iter" in "".join(HDF5_OF_OTHERS[what]) else syncedmem.load_caffemodel
+    with pytest.raises(ValueError):
+        load(tmp_path / "other.h5")

@@ -85,7 +85,7 @@ def test_memory_comes_from_an_allocator_of_c_functions() -> None:
     mem.close()
 
 
-@pytest.mark.parametrize("table", [lambda *_: 0, object(), ctypes.CFUNCTYPE(ctypes.c_void_p)(lambda: 0), "text", 2.5])
+@pytest.mark.parametrize("table", [lambda *_: 0, object(), ctypes.CFUNCTYPE(ctypes.c_void_p)(lambda: 0), "text", "", 2.5])
 def test_an_allocator_of_python_is_refused_with_the_reason(table: Any) -> None:
     with pytest.raises(TypeError, match="forked children, where Python cannot run; pass the address"):
         syncedmem.set_host_allocator(table)

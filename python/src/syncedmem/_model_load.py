@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import os
 from typing import Any, Union
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._blob import Blob
-from ._errors import called, check
+from ._errors import Error, called, check
 from ._library import lib
 from ._model import CaffeModel, ModelBlob, Path, encoded
 from ._text import escaped
@@ -38,7 +41,8 @@ def load_caffemodel(path: Path) -> dict[str, list[Blob]]:
     """The blobs of every layer that has some, by its name: weights before biases. Gradients are read where there are some.
 
     Values are float32, or float64 where they are stored so. Files that Caffe saved as HDF5 are read through h5py, if that is
-    installed. Raises `ValueError` if two layers with blobs have one name: `open_caffemodel` lists both.
+    installed. Raises `ValueError` if two layers with blobs have one name, which `open_caffemodel` lists both, and for an HDF5
+    file that Caffe has not saved.
     """
     if _is_hdf5(path):
         return _layers_of_hdf5(path)
@@ -104,11 +108,19 @@ def _h5py() -> Any:
         raise ImportError("HDF5 files are read through h5py, which is not installed: pip install h5py") from error
 
 
-def _opened_hdf5(path: Path) -> Any:
+@contextlib.contextmanager
+def _opened_hdf5(path: Path) -> Iterator[Any]:
+    name = os.fsdecode(path)
     try:
-        return _h5py().File(os.fsdecode(path), "r")
+        file = _h5py().File(name, "r")
     except OSError as error:
-        raise OSError(f"{called()}: {os.fsdecode(path)}: cannot be read as HDF5 ({error}); fetch or copy it again") from None
+        raise OSError(f"{called()}: {name}: cannot be read as HDF5 ({error}); fetch or copy it again") from None
+    with file:
+        try:
+            yield file
+        except (AttributeError, Error, IndexError, KeyError, TypeError) as error:
+            # A group where Caffe has values, or the reverse; other types, other shapes.
+            raise ValueError(f"{called()}: {name} is HDF5, but not as Caffe saves it ({error}); fetch or copy it again") from error
 
 
 def _copied(values: Any, diff: Any) -> Blob:

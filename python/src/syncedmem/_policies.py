@@ -74,7 +74,7 @@ def set_host_allocator(table: int | None) -> None:
     forked children, where Python cannot run.
     """
     try:
-        address = size(table or 0, "table")
+        address = size(0 if table is None else table, "table")
     except TypeError:
         raise TypeError(
             f"an allocator of Python ({type(table).__name__}) cannot serve: blocks are made and given back on any "
