@@ -329,5 +329,7 @@ class Blob(Holder):
     def _repr_html_(self) -> str:
         """Where its memory is, as a table, for notebooks."""
         names = {_DATA: "data", _DIFF: "diff"}
-        rows = ((names[array], memory.nbytes, memory.head.name) for array, memory in self._memories.items())
+        with self._handle.alone:
+            memories = list(self._memories.items())
+        rows = ((names[array], memory.nbytes, memory.head.name) for array, memory in memories)
         return table(repr(self), ("", "bytes", "head"), rows)

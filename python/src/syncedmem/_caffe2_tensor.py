@@ -13,7 +13,7 @@ from ._array import ShapeLike
 from ._device import DeviceArray
 from ._errors import check_argument
 from ._exporting import DLDevice, Source, Version, export
-from ._handle import Handle, Holder, hide, owned
+from ._handle import Handle, Holder, common, hide, owned
 from ._lending import Lent, as_array
 from ._library import ffi, lib
 from ._tensors import CPU, CUDA, DTYPES, ELEMENT_TYPES, DType, Layout, Shape
@@ -54,7 +54,9 @@ def tensor_of(held: Any) -> Tensor:
     handle = _handles.get(address)
     if handle is None:
         handle = TensorHandle(held)
-        handle = _handles.setdefault(address, handle)
+        # Two threads must not each know the tensor by a handle, and a lock, of their own.
+        with common():
+            handle = _handles.setdefault(address, handle)
     else:
         lib.syncedmem_tensor_destroy(held)
     made = Tensor.__new__(Tensor)
@@ -220,9 +222,11 @@ class Tensor(Holder):
         Allocates memory unless there is some that serves the type: zeros on the host. Memory of another type of at most
         the same size is used again. Arrays that were made of it before keep it, and see what is written.
         """
-        address = ffi.new("void **")
-        self._handle.change(lib.syncedmem_tensor_mutable_data, self._meta(dtype), address)
-        return self._view(Kind.WRITE)
+        address, meta = ffi.new("void **"), self._meta(dtype)
+        # At once: another thread may give the tensor another type.
+        with self._handle.alone:
+            self._handle.change(lib.syncedmem_tensor_mutable_data, meta, address)
+            return self._view(Kind.WRITE)
 
     @staticmethod
     def _meta(dtype: npt.DTypeLike | None) -> Any:
@@ -307,9 +311,10 @@ class Tensor(Holder):
         self, *, stream: int | None = None, max_version: Version | None = None, dl_device: DLDevice | None = None, copy: bool | None = None
     ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
         """A capsule of the items for reading, which keeps the memory alive; those of `mutable_data` may be written."""
-        source = self._source(Kind.READ)
-        if source is None:
-            return np.empty(self.shape or 0, self.dtype or np.float32).__dlpack__()
+        with self._handle.alone:
+            source = self._source(Kind.READ)
+            if source is None:
+                return np.empty(self.shape or 0, self.dtype or np.float32).__dlpack__()
         return export(source, self.__dlpack_device__(), stream, max_version, dl_device, copy)
 
     @property

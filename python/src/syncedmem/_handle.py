@@ -17,9 +17,19 @@ from ._types import Status
 _forks = 0
 
 
+# Of what handles share. A thread that holds it takes no other lock. Re-entrant: a finaliser may run inside.
+_common = threading.RLock()
+
+
 def _forked() -> None:
-    global _forks
+    global _forks, _common
     _forks += 1
+    _common = threading.RLock()
+
+
+def common() -> threading.RLock:
+    """The lock for changes of what all handles share."""
+    return _common
 
 
 os.register_at_fork(after_in_child=_forked)
@@ -89,9 +99,11 @@ class Handle(Holder):
     @property
     def pointer(self) -> Any:
         """The `syncedmem_t *`."""
-        if self._pointer is None:
+        # Read once: another thread may close the object.
+        pointer = self._pointer
+        if pointer is None:
             raise ValueError("the SyncedMemory was closed, by close() or the end of its `with` block; make a new one")
-        return self._pointer
+        return pointer
 
     @property
     def closed(self) -> bool:
@@ -101,7 +113,11 @@ class Handle(Holder):
     def alone(self) -> threading.RLock:
         """The lock for a call on this object: most calls need the object alone."""
         if self._forks != _forks:
-            self._lock, self._forks = threading.RLock(), _forks
+            made = threading.RLock()
+            with _common:
+                # Two threads of the child must not each make one.
+                if self._forks != _forks:
+                    self._lock, self._forks = made, _forks
         return self._lock
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:

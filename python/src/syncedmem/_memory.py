@@ -77,8 +77,9 @@ class SyncedMemory(Accessors):
         text = name.encode("utf-8")
         if b"\0" in text:
             raise ValueError("a name has no NUL in it")
-        self._handle.call(lib.syncedmem_set_name, text)
-        self._name = name
+        with self._handle.alone:
+            self._handle.call(lib.syncedmem_set_name, text)
+            self._name = name
 
     def set_items(self, items: SupportsIndex) -> None:
         """Notes in a trace how many items of the batch it holds, such as 64 for an array of 64 x 3 x 224 x 224: a report then says
@@ -152,6 +153,11 @@ class SyncedMemory(Accessors):
         raise TypeError("a SyncedMemory cannot be copied or pickled; copy an array of it")
 
     def __repr__(self) -> str:
+        # At once: another thread may close it.
+        with self._handle.alone:
+            return self._described()
+
+    def _described(self) -> str:
         name = f" {self._name!r}" if self._name else ""
         if self.closed:
             return f"<SyncedMemory{name} {self._nbytes} bytes, closed>"

@@ -65,9 +65,11 @@ class _File(Holder):
 
     @property
     def pointer(self) -> Any:
-        if self._pointer is None:
+        # Read once: another thread may close the file.
+        pointer = self._pointer
+        if pointer is None:
             raise ValueError(f"{self.path} was closed, by close() or the end of its `with` block; open it again")
-        return self._pointer
+        return pointer
 
     @property
     def closed(self) -> bool:
