@@ -160,12 +160,14 @@ fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
         for status in [2, 1, 719, 4242] {
             gpu.within(0, || {
                 let _pinning = Pinning::always();
+                gpu.control().simcuda_clear_log();
                 gpu.fail(function, 1, status);
                 let mut object = filled(BYTES, 1);
                 let _ = object.gpu_data();
                 drop(object);
                 let _ = Object::new(BYTES).overwrite_gpu_data();
                 trim(ALL);
+                assert!(gpu.has_failed(function, status), "{function} was not called");
                 gpu.control().simcuda_clear_faults();
                 assert_eq!(exchange(THREAD_LOCAL), THREAD_LOCAL, "{function}");
             });

@@ -107,6 +107,7 @@ fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
     assert_eq!(object.set_gpu_data(lent), SYNCEDMEM_SUCCESS);
     gpu.fail("cuPointerGetAttributes", 1, 1);
     let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
+    assert!(gpu.has_failed("cuPointerGetAttributes", 1), "{calls:?}");
     let copy = calls.iter().find(|call| call.function.starts_with("cuMemcpy")).unwrap();
     assert_eq!(copy.field("ctx"), Some(format!("{:#x}", context.addr()).as_str()), "{calls:?}");
     drop(object);
@@ -124,6 +125,7 @@ fn a_look_up_that_fails_for_the_threads_own_context_loses_no_block() {
         gpu.fail("cuPointerGetAttributes", 1, CONTEXT_IS_DESTROYED);
         drop(object);
     });
+    assert!(gpu.has_failed("cuPointerGetAttributes", CONTEXT_IS_DESTROYED));
     assert_eq!(gpu.alive().device_blocks, 0);
 }
 

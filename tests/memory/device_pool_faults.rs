@@ -155,7 +155,9 @@ fn a_synchronise_that_fails_clears_nothing() {
         let address = at(&make(BYTES).unwrap());
         let others = STATUSES.map(|status| {
             gpu.fail("cuCtxSynchronize", 1, status);
-            make(BYTES).unwrap()
+            let other = make(BYTES).unwrap();
+            assert!(gpu.has_failed("cuCtxSynchronize", status), "{status}: no context was synchronised");
+            other
         });
         STATUSES.iter().zip(&others).for_each(|(status, other)| assert_ne!(at(other), address, "{status}"));
         gpu.control().simcuda_clear_faults();

@@ -21,8 +21,7 @@ fn status_for(status: i32) -> syncedmem_status_t {
 /// Ends a fault, which must have been met.
 fn disarm(gpu: &Gpu, fault: &Fault, what: &str) {
     gpu.disarm(fault);
-    let met = |call: &Call| call.function == fault.function && call.status == fault.status;
-    assert!(gpu.log().iter().any(met), "{what}: it was not met: {:?}", gpu.log());
+    assert!(gpu.has_failed(fault.function, fault.status), "{what}: it was not met: {:?}", gpu.log());
 }
 
 /// What an operation that met the fault returned must fit it.

@@ -225,6 +225,11 @@ impl Gpu {
         text.lines().map(parse).collect()
     }
 
+    /// Whether a call of `function` has had this status since the log was cleared: a fault that no call met proves nothing.
+    pub fn has_failed(&self, function: &str, status: i32) -> bool {
+        self.log().iter().any(|call| call.function == function && call.status == status)
+    }
+
     /// The calls of all entry points since the log was cleared.
     pub fn calls(&self) -> usize {
         self.control().simcuda_calls(std::ptr::null())
