@@ -142,10 +142,12 @@ impl Net {
         let layers = self.read(self.of.layers)?;
         let number = layers.len().checked_sub(1)?;
         let name = *self.texts(&self.of.layer_names, |count| number.min(count)..count.min(number + 1))?.first()?;
-        let bottoms = blobs(self.read(self.of.bottoms)?.get(number)?)?;
+        let of_layer = |vectors| self.read(vectors).and_then(|vectors| blobs(vectors.get(number)?));
+        let bottoms = of_layer(self.of.bottoms);
         let kind = self.caffe.class_of(layers[number].object).map_or("", |class| type_in(class.symbol));
-        let tops = blobs(self.read(self.of.tops)?.get(number)?)?.iter().map(|top| top.addr()).collect();
-        Some(Newest { number, name: Escaped(name).to_string().into(), kind, is_source: bottoms.is_empty(), tops })
+        let tops = of_layer(self.of.tops).unwrap_or_default().iter().map(|top| top.addr()).collect();
+        let is_source = bottoms.is_some_and(<[_]>::is_empty);
+        Some(Newest { number, name: Escaped(name).to_string().into(), kind, is_source, tops })
     }
 
     pub fn structure(self) -> Option<Structure> {

@@ -209,7 +209,7 @@ impl OfNet {
             self.has_time |= is_recurrent(newest.kind);
             // At the first layer with inputs, the layers without have been set up, or most of them.
             if self.sources.is_empty() && !newest.is_source && !self.has_time {
-                self.sources = net.sources()?;
+                self.sources = net.sources().unwrap_or_default();
                 self.measure();
             }
             if self.has_time {
