@@ -12,7 +12,7 @@ use crate::memory::arena::device::Place;
 use crate::memory::arena::{self, Figures};
 use crate::object::SyncedMemory;
 use crate::object::sharing::{Executing, share};
-use crate::observe::trace;
+use crate::observe::{recorder, trace};
 
 /// `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: records a pass that ends now, if
 /// there is a trace. `kind` is a number of [`PassKind`], `iteration` the solver's plus 1 (0 without one), `start` the
@@ -31,6 +31,12 @@ pub extern "C" fn pass(kind: u32, iteration: u64, start: u64) {
 #[unsafe(export_name = "_ZN9syncedmem3netEPKc")]
 pub unsafe extern "C" fn net(layers: *const c_char) {
     entry!(string(layers), |layers| trace::net(layers.to_bytes()));
+}
+
+/// `syncedmem::making(bool)`: whether this thread makes a net, whose objects get names, from now on; returns whether it did.
+#[unsafe(export_name = "_ZN9syncedmem6makingEb")]
+pub extern "C" fn making(is_on: bool) -> bool {
+    recorder::name_objects(is_on)
 }
 
 /// `syncedmem::share(SyncedMemory*, const char* gone)`: an object that nothing has touched takes its memory from its

@@ -18,6 +18,7 @@ use super::call_site;
 use super::nvtx::{self, Range};
 use super::trace::{self, FileError};
 use crate::platform::clock::nanoseconds;
+use crate::platform::thread_pointer::ThreadPointer;
 use crate::state::flags::{self, ACCESSES, ACCOUNT, Flags, RANGES, TRACE};
 
 static COUNTERS: Counters = Counters::new();
@@ -124,9 +125,21 @@ fn moment() -> u64 {
     if flags::has(TRACE) { nanoseconds() } else { 0 }
 }
 
+/// Whether the objects that this thread makes get names of layers. Stored as a pointer's address.
+static NAMED: ThreadPointer = ThreadPointer::new(None);
+
+/// To look a call site up takes longer than to make the object, and a name says more: from now on objects that this thread makes are
+/// recorded without, until `is_on` is false. Returns what was set before.
+pub fn name_objects(is_on: bool) -> bool {
+    let before = !NAMED.get().is_null();
+    NAMED.set(std::ptr::without_provenance_mut(usize::from(is_on)));
+    before
+}
+
 fn wants_site(what: What, object: usize) -> bool {
     const FROM: u64 = 64 << 10;
     match what {
+        What::Made { .. } | What::Allocated { .. } if !NAMED.get().is_null() => false,
         What::Made { .. } => {
             had_site(object);
             true

@@ -75,6 +75,7 @@ thread_local! {
 struct Inside {
     call: Box<Call>,
     before: Option<NonNull<Call>>,
+    was_making: bool,
 }
 
 impl Inside {
@@ -82,7 +83,7 @@ impl Inside {
         layout::forget_pages();
         let call = Box::new(Call { net, known, is_new });
         let before = INSIDE.replace(Some(NonNull::from(&*call)));
-        Inside { call, before }
+        Inside { call, before, was_making: record::making(is_new) }
     }
 
     /// A call of a net that was made; `None` if nothing is known of it.
@@ -95,7 +96,7 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         INSIDE.set(self.before);
-        let _ = &self.call;
+        record::making(self.was_making);
     }
 }
 

@@ -114,6 +114,14 @@ fn set_name(object: *mut c_void, name: &str) -> Option<()> {
     Some(())
 }
 
+/// Whether this thread makes a net from now on, whose objects get names; returns whether it did.
+pub fn making(is_on: bool) -> bool {
+    // `syncedmem::making(bool)`
+    static MAKING: Function<unsafe extern "C" fn(bool) -> bool> = Function::new(c"_ZN9syncedmem6makingEb");
+    // SAFETY: it has no preconditions.
+    MAKING.find().is_some_and(|making| unsafe { making(is_on) })
+}
+
 /// Notes lines about a net.
 pub fn note(lines: String) -> Option<()> {
     // `syncedmem::net(const char* layers)`

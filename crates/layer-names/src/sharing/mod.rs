@@ -249,27 +249,32 @@ fn internals(structure: &Structure, reshaped: Vec<(usize, Blob)>, net: Net) -> V
 fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: bool) -> &'static CStr {
     let name = structure.layers.get(shared.layer).map_or(&[][..], |layer| layer.name);
     let layer = Escaped(name);
+    // No name has a NUL.
+    let key = |blob: &[u8]| [&[shared.part as u8, u8::from(is_test)], name, b"\0", blob].concat();
     if is_internal {
-        let text = if is_test {
-            format!(
-                "the net is in phase TEST, and the memory inside of layer {layer} is shared (SYNCEDMEM_SHARE): its contents are gone \
-                 after the layer's Forward; a backward pass needs a net in phase TRAIN, or memory that is kept apart: "
-            )
-        } else {
-            format!(
-                "the memory inside of layer {layer} is shared (SYNCEDMEM_SHARE), and its contents are gone after the layer's Backward; \
-                 a second backward pass needs another forward pass before it, or memory that is kept apart: "
-            )
-        };
-        return told::sentence(text, &internal(name), None);
+        return told::sentence(key(b"\0"), &internal(name), None, || {
+            if is_test {
+                format!(
+                    "the net is in phase TEST, and the memory inside of layer {layer} is shared (SYNCEDMEM_SHARE): its contents are \
+                     gone after the layer's Forward; a backward pass needs a net in phase TRAIN, or memory that is kept apart: "
+                )
+            } else {
+                format!(
+                    "the memory inside of layer {layer} is shared (SYNCEDMEM_SHARE), and its contents are gone after the layer's \
+                     Backward; a second backward pass needs another forward pass before it, or memory that is kept apart: "
+                )
+            }
+        });
     }
     let blob = structure.blob_names.get(&shared.blob).copied().unwrap_or_default();
-    let part = if shared.part == PARTS[0] { "data" } else { "gradient" };
-    let phase = if is_test { "the net is in phase TEST, and a backward pass needs one in phase TRAIN: " } else { "" };
-    let text = format!(
-        "{phase}the {part} of blob {}, which layer {layer} makes, is gone: its memory is shared (SYNCEDMEM_SHARE), and the last \
-         layer that needs it has run; to use it after a pass, keep it apart: ",
-        Escaped(blob)
-    );
-    told::sentence(text, blob, Some(blob))
+    told::sentence(key(blob), blob, Some(blob), || {
+        let part = if shared.part == PARTS[0] { "data" } else { "gradient" };
+        let phase =
+            if is_test { "the net is in phase TEST, and a backward pass needs one in phase TRAIN: " } else { "" };
+        format!(
+            "{phase}the {part} of blob {}, which layer {layer} makes, is gone: its memory is shared (SYNCEDMEM_SHARE), and the last \
+             layer that needs it has run; to use it after a pass, keep it apart: ",
+            Escaped(blob)
+        )
+    })
 }

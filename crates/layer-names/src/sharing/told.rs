@@ -15,7 +15,7 @@ use super::settings::{self, Keep};
 pub struct Told {
     /// Names of blobs, by the reason why they are kept apart.
     apart: BTreeMap<&'static str, BTreeSet<Vec<u8>>>,
-    /// The sentences that objects have. They stay, because blobs may outlive their net; equal ones are one.
+    /// The sentences that objects have, by their keys. They stay, because blobs may outlive their net.
     sentences: BTreeMap<Vec<u8>, &'static CStr>,
     /// Names of blobs, by the address of their sentence.
     names: BTreeMap<usize, Vec<u8>>,
@@ -35,17 +35,23 @@ pub fn lock() -> MutexGuard<'static, Told> {
     TOLD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a read of given up contents says. `keep` names the blob or the layer that can be kept apart.
-pub fn sentence(text: String, keep: &[u8], blob: Option<&[u8]>) -> &'static CStr {
-    let mut bytes = text.into_bytes();
-    let option = Keep::option(keep);
-    bytes.extend_from_slice(&option);
+/// How many sentences, and names for each reason, are kept: a program may make nets of ever new names.
+const MOST: usize = 10_000;
+const OTHER: &CStr = c"contents that are shared (SYNCEDMEM_SHARE) are gone: the last layer that needs them has run. To use them after a \
+    pass, keep the blob apart: --keep BLOB (SYNCEDMEM_KEEP=BLOB). Nets of too many names were made to say which blob it is";
+
+/// What a read of given up contents says. `key` is of equal sentences alone; `keep` names the blob or the layer that can be kept apart.
+pub fn sentence(key: Vec<u8>, keep: &[u8], blob: Option<&[u8]>, text: impl FnOnce() -> String) -> &'static CStr {
     let mut told = lock();
-    if let Some(known) = told.sentences.get(&bytes) {
+    if let Some(known) = told.sentences.get(&key) {
         return known;
     }
-    let kept: &'static CStr = Box::leak(CString::new(bytes.clone()).unwrap_or_default().into_boxed_c_str());
-    told.sentences.insert(bytes, kept);
+    if told.sentences.len() >= MOST {
+        return OTHER;
+    }
+    let text = [text().into_bytes(), Keep::option(keep)].concat();
+    let kept: &'static CStr = Box::leak(CString::new(text).unwrap_or_default().into_boxed_c_str());
+    told.sentences.insert(key, kept);
     if let Some(blob) = blob {
         told.names.insert(kept.as_ptr().addr(), blob.to_owned());
     }
@@ -62,7 +68,7 @@ pub fn planned<'n>(names: impl Iterator<Item = &'n [u8]>, apart: impl Iterator<I
     let mut told = lock();
     for (why, name) in apart {
         let names = told.apart.entry(why).or_default();
-        if !names.contains(name) {
+        if names.len() < MOST && !names.contains(name) {
             names.insert(name.to_owned());
         }
     }
