@@ -1,7 +1,11 @@
 //! `syncedmem doctor`: what it finds in an ELF file, for every way in which Caffe is linked.
 
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::caffe_like::{LAYER, Said, TOO_SHORT, Workshop, command, said};
 use crate::support::assert_has;
@@ -208,4 +212,43 @@ fn this_machine_is_described_and_misspelt_settings_are_told() {
             "SYNCEDMEM_ON_ERROR is perhaps meant",
         ],
     );
+}
+
+#[test]
+fn a_file_with_many_names_that_are_one_long_text_is_read_in_linear_time() {
+    let workshop = Workshop::new();
+    let (name, count) = (|number: usize| format!("f{number:040}"), 100_000);
+    let function = |number| format!(".type {name}, @function\n{name}: .byte 0\n", name = name(number));
+    workshop.source("many.s", &(0..count).map(function).collect::<String>());
+    let path = workshop.compile("many.so", &["-shared", "-nostdlib", "many.s"]);
+    let mut file = std::fs::read(&path).unwrap();
+    let at = |name: String| file.windows(name.len()).position(|part| part == name.as_bytes()).unwrap();
+    let names = at(name(0))..at(name(count - 1));
+    assert!(names.len() >= (count - 1) * 41, "one behind the other");
+    file[names].iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = b'a');
+    std::fs::write(&path, file).unwrap();
+    // Each name read whole would be 400 GB.
+    let told = workshop.shell_here("ulimit -t 20; $0 doctor ./many.so");
+    assert_eq!((told.status, told.signal), (Some(1), None), "{told:?}");
+    assert!(told.output.contains("it contains no Caffe"), "{}", told.output);
+}
+
+#[test]
+fn a_file_that_another_process_truncates_meanwhile_ends_in_a_verdict_or_an_error() {
+    let workshop = Workshop::new();
+    let path = workshop.caffe(&["-Wl,-soname,libcaffe.so"]);
+    let whole = std::fs::read(&path).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                File::create(&path).unwrap();
+                std::fs::write(&path, &whole).unwrap();
+            }
+        });
+        let said: Vec<_> = (0..100).map(|_| doctor(&path)).collect();
+        is_over.store(true, Relaxed);
+        let ends: BTreeSet<_> = said.iter().map(|said| (said.status, said.signal)).collect();
+        assert!(ends.iter().all(|end| [(Some(0), None), (Some(1), None)].contains(end)), "{ends:?}");
+    });
 }

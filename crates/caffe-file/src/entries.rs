@@ -2,12 +2,12 @@
 
 use std::ffi::CStr;
 
-use object::Endianness;
-use object::elf::{FileHeader64, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB};
-use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::elf::{FileHeader64, PT_LOAD, ProgramHeader64, SHT_DYNSYM, SHT_SYMTAB};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{Endianness, ReadRef};
 
 use crate::generation::Signs;
-use crate::jump::{Jump, MACHINE, room};
+use crate::jump::{Jump, MACHINE, is_padding, padding};
 use crate::limit::Limit;
 use crate::names::{ACCESSORS, DESTRUCTORS, FUNCTIONS, OURS};
 
@@ -30,7 +30,7 @@ pub type Entries = [Option<Entry>; FUNCTIONS.len()];
 type Header = FileHeader64<Endianness>;
 
 /// All functions that the file defines, if each of them can be replaced.
-pub fn find(file: &[u8]) -> Result<Entries, Limit> {
+pub fn find<'f>(file: impl ReadRef<'f>) -> Result<Entries, Limit> {
     let (mut entries, mut signs) = ([None; FUNCTIONS.len()], Signs::default());
     read(file, &mut entries, &mut signs)?;
     let entries = entries;
@@ -51,8 +51,9 @@ pub fn find(file: &[u8]) -> Result<Entries, Limit> {
     Ok(entries)
 }
 
-fn judge(file: &[u8], entry: &Entry, entries: &Entries) -> Result<(), Limit> {
-    let jump = Jump::far(file.get(entry.offset..).unwrap_or_default(), 0).bytes().len();
+fn judge<'f>(file: impl ReadRef<'f>, entry: &Entry, entries: &Entries) -> Result<(), Limit> {
+    let begin = file.read_bytes_at(entry.offset as u64, entry.room.min(LANDING_MARK) as u64).unwrap_or_default();
+    let jump = Jump::far(begin, 0).bytes().len();
     if entry.room < jump {
         return Err(Limit::TooShort { function: entry.name, room: entry.room, jump });
     }
@@ -70,7 +71,7 @@ fn are_variants(one: &CStr, other: &CStr) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a == b || is_number(a) && is_number(b))
 }
 
-fn read(file: &[u8], entries: &mut Entries, signs: &mut Signs) -> Result<(), Limit> {
+fn read<'f>(file: impl ReadRef<'f>, entries: &mut Entries, signs: &mut Signs) -> Result<(), Limit> {
     symbols(file, |function| {
         if function.name == OURS {
             return Err(Limit::Ours);
@@ -82,59 +83,86 @@ fn read(file: &[u8], entries: &mut Entries, signs: &mut Signs) -> Result<(), Lim
 }
 
 /// A function or a variable that a file defines.
-pub struct Symbol<'f> {
+pub struct Symbol<'f, R> {
+    /// Its first [`LONGEST`] bytes.
     pub name: &'f str,
     /// From the address at which the file is loaded.
     pub address: u64,
     /// Bytes.
     pub size: usize,
-    /// Its bytes, and all behind it in the file; `None` if the file has none.
-    code: Option<&'f [u8]>,
-    file: &'f [u8],
+    segments: &'f [ProgramHeader64<Endianness>],
+    endian: Endianness,
+    file: R,
 }
 
-impl Symbol<'_> {
+impl<'f, R: ReadRef<'f>> Symbol<'f, R> {
     /// Fills the place of one function, which has one entry.
     pub fn enter(&self, name: &'static CStr, place: &mut Option<Entry>) -> Result<(), Limit> {
-        let code = self.code.ok_or(Limit::Broken)?;
-        let offset = self.file.len() - code.len();
-        let entry =
-            Entry { name, address: self.address, offset, size: self.size, room: room(code, self.address, self.size) };
-        if place.is_some_and(|other| other != entry) {
-            return Err(Limit::Divided(name));
+        if let Some(other) = place {
+            let is_same = (other.address, other.size) == (self.address, self.size);
+            return if is_same { Ok(()) } else { Err(Limit::Divided(name)) };
         }
-        *place = Some(entry);
+        let offset = self.offset().ok_or(Limit::Broken)?;
+        *place = Some(Entry { name, address: self.address, offset, size: self.size, room: self.room(offset) });
         Ok(())
+    }
+
+    /// In the file. The address of a program is its own; a library's first segment may lie above 0 as well.
+    fn offset(&self) -> Option<usize> {
+        let of = |segment: &ProgramHeader64<Endianness>| {
+            let from = self.address.checked_sub(segment.p_vaddr(self.endian))?;
+            let is_here = segment.p_type(self.endian) == PT_LOAD && from < segment.p_filesz(self.endian);
+            is_here.then(|| segment.p_offset(self.endian).checked_add(from))?
+        };
+        let offset = self.segments.iter().find_map(of)?;
+        usize::try_from(offset).ok().filter(|_| self.file.len().is_ok_and(|length| offset <= length))
+    }
+
+    /// Bytes from the entry that no other function uses: the function's own, and the padding behind it.
+    fn room(&self, offset: usize) -> usize {
+        let padding = self.address.checked_add(self.size as u64).and_then(padding).unwrap_or(0);
+        let behind = offset.checked_add(self.size).and_then(|end| self.file.read_bytes_at(end as u64, padding).ok());
+        match behind {
+            Some(behind) if is_padding(behind) => self.size + behind.len(),
+            _ => self.size.min(self.file.len().map_or(0, |length| length as usize - offset)),
+        }
     }
 }
 
+/// Of the longest landing mark.
+const LANDING_MARK: usize = 4;
+
+/// Bytes of a name that are looked at. The names of many symbols may be one text without end.
+pub const LONGEST: usize = 4096;
+
+/// The name at an offset of a table of texts, or its beginning.
+pub fn name_at(texts: &[u8], offset: u32) -> Option<&[u8]> {
+    let text = texts.get(offset as usize..)?;
+    let text = &text[..text.len().min(LONGEST)];
+    Some(CStr::from_bytes_until_nul(text).map_or(text, CStr::to_bytes))
+}
+
 /// Visits all functions and variables that the file defines and names, some twice.
-pub fn symbols<'f>(file: &'f [u8], mut visit: impl FnMut(Symbol<'f>) -> Result<(), Limit>) -> Result<(), Limit> {
+pub fn symbols<'f, R: ReadRef<'f>>(
+    file: R,
+    mut visit: impl FnMut(Symbol<'f, R>) -> Result<(), Limit>,
+) -> Result<(), Limit> {
     let header = Header::parse(file).map_err(|_| Limit::Broken)?;
     let endian = header.endian().map_err(|_| Limit::Broken)?;
     if header.e_machine(endian) != MACHINE {
         return Err(Limit::OtherMachine);
     }
     let segments = header.program_headers(endian, file).map_err(|_| Limit::Broken)?;
-    // The address of a program is its own; a library's first segment may lie above 0 as well.
-    let offset_of = |address: u64| {
-        let of = |segment: &<Header as FileHeader>::ProgramHeader| {
-            let from = address.checked_sub(segment.p_vaddr(endian))?;
-            let is_here = segment.p_type(endian) == PT_LOAD && from < segment.p_filesz(endian);
-            is_here.then(|| segment.p_offset(endian).checked_add(from))?
-        };
-        segments.iter().find_map(of)
-    };
     let sections = header.sections(endian, file).map_err(|_| Limit::Broken)?;
     for table in [SHT_DYNSYM, SHT_SYMTAB] {
         let symbols = sections.symbols(endian, file, table).map_err(|_| Limit::Broken)?;
+        let texts = sections.section(symbols.string_section()).and_then(|section| section.data(endian, file));
+        let texts = texts.unwrap_or_default();
         for symbol in symbols.iter().filter(|it| it.is_definition(endian)) {
-            let name = symbol.name(endian, symbols.strings()).ok().and_then(|name| std::str::from_utf8(name).ok());
+            let name = name_at(texts, symbol.st_name(endian)).and_then(|name| std::str::from_utf8(name).ok());
             let Some(name) = name else { continue };
             let (address, size) = (symbol.st_value(endian), symbol.st_size(endian) as usize);
-            let offset = offset_of(address).and_then(|offset| usize::try_from(offset).ok());
-            let code = offset.and_then(|offset| file.get(offset..));
-            visit(Symbol { name, address, size, code, file })?;
+            visit(Symbol { name, address, size, segments, endian, file })?;
         }
     }
     Ok(())
@@ -153,6 +181,9 @@ pub fn index_of(name: &str, functions: &[&'static CStr]) -> Result<Option<usize>
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::ops::Range;
+
     use super::*;
 
     #[test]
@@ -175,9 +206,87 @@ mod tests {
         assert_eq!(index_of("memcpy", &FUNCTIONS), Ok(None));
     }
 
+    /// A file whose full table has functions of these names, addresses and sizes, and 256 bytes of code at address 0. The last name has
+    /// no end.
+    fn file(functions: &[(u32, u64, u64)], names: &[u8]) -> Vec<u8> {
+        const HEADERS: u64 = 64 + 56 + 3 * 64;
+        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let (symbols, code) = (24 * functions.len() as u64, [0x53; 256]);
+        let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+        // A library; where the segments and sections are described, and how many there are of 56 and 64 bytes.
+        file.extend(words(&[
+            3 | u64::from(MACHINE) << 16 | 1 << 32,
+            0,
+            64,
+            120,
+            64 << 32 | 56 << 48,
+            1 | 64 << 16 | 3 << 32 | 2 << 48,
+        ]));
+        file.extend(words(&[PT_LOAD.into(), HEADERS, 0, 0, 256, 256, 16]));
+        file.extend([0; 64]);
+        file.extend(words(&[u64::from(SHT_SYMTAB) << 32, 0, 0, HEADERS + 256, symbols, 2, 8, 24]));
+        file.extend(words(&[3 << 32, 0, 0, HEADERS + 256 + symbols, names.len() as u64, 0, 1, 0]));
+        file.extend(code);
+        // Global functions of section 1.
+        let symbol =
+            |&(name, address, size): &(u32, u64, u64)| words(&[u64::from(name) | 0x12 << 32 | 1 << 48, address, size]);
+        file.extend(functions.iter().flat_map(symbol));
+        file.extend(names);
+        file
+    }
+
+    /// Counts the bytes that are read.
+    #[derive(Clone, Copy)]
+    struct Counted<'c>(&'c [u8], &'c Cell<u64>);
+
+    impl<'c> ReadRef<'c> for Counted<'c> {
+        fn len(self) -> Result<u64, ()> {
+            Ok(self.0.len() as u64)
+        }
+
+        fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'c [u8], ()> {
+            self.1.set(self.1.get() + size);
+            self.0.read_bytes_at(offset, size)
+        }
+
+        fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'c [u8], ()> {
+            let found = self.0.read_bytes_at_until(range.clone(), delimiter);
+            self.1.set(self.1.get() + found.map_or(range.end - range.start, |found| found.len() as u64));
+            found
+        }
+    }
+
+    #[test]
+    fn of_many_names_that_are_one_long_text_a_bounded_part_is_read() {
+        const COUNT: u32 = 1000;
+        let functions: Vec<_> = (0..COUNT).map(|at| (at, 0, 16)).collect();
+        let file = file(&functions, &vec![b'a'; 100_000]);
+        let (read, mut names) = (Cell::new(0), 0);
+        let visited = symbols(Counted(&file, &read), |symbol| {
+            names += symbol.name.len();
+            Ok(())
+        });
+        assert_eq!(visited, Ok(()));
+        assert_eq!(names, COUNT as usize * LONGEST);
+        assert!(read.get() <= 2 * file.len() as u64, "{} bytes of {}", read.get(), file.len());
+    }
+
+    #[test]
+    fn a_functions_room_ends_with_the_file_and_with_the_numbers() {
+        let room = |address, size| {
+            let (file, mut place) = (file(&[(0, address, size)], b"f\0"), None);
+            symbols(&file[..], |symbol| symbol.enter(c"f", &mut place)).map(|()| place.map(|entry| entry.room))
+        };
+        assert_eq!(room(0x40, 16), Ok(Some(16)));
+        assert_eq!(room(0x40, 8), Ok(Some(8)), "another function follows");
+        // 256 bytes of code, a symbol and the name lie behind the headers.
+        assert_eq!(room(0x40, u64::MAX), Ok(Some(256 - 0x40 + 24 + 2)));
+        assert_eq!(room(u64::MAX, 1), Err(Limit::Broken), "in no segment");
+    }
+
     #[test]
     fn what_is_no_elf_file_is_broken() {
-        assert_eq!(find(b"#!/bin/sh"), Err(Limit::Broken));
-        assert_eq!(find(&[]), Err(Limit::Broken));
+        assert_eq!(find(&b"#!/bin/sh"[..]), Err(Limit::Broken));
+        assert_eq!(find(&[][..]), Err(Limit::Broken));
     }
 }

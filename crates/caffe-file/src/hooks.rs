@@ -3,6 +3,8 @@
 
 use std::ffi::CStr;
 
+use object::ReadRef;
+
 use crate::entries::{Entry, index_of, symbols};
 use crate::jump::moved;
 use crate::limit::Limit;
@@ -19,7 +21,7 @@ pub struct Hook {
 }
 
 /// By the function's index in `HOOKS`: those that the file defines, all of which can be hooked. Without nets there are none.
-pub fn find(file: &[u8]) -> Result<[Option<Hook>; HOOKS.len()], Limit> {
+pub fn find<'f>(file: impl ReadRef<'f>) -> Result<[Option<Hook>; HOOKS.len()], Limit> {
     let (mut entries, mut can_be_read) = ([None; HOOKS.len()], false);
     symbols(file, |function| {
         can_be_read |= ACCESSORS.iter().any(|accessor| accessor.to_bytes() == function.name.as_bytes());
@@ -41,7 +43,7 @@ pub fn find(file: &[u8]) -> Result<[Option<Hook>; HOOKS.len()], Limit> {
         if let Some(other) = entries.iter().flatten().find(is_folded) {
             return Err(Limit::Folded(entry.name, other.name));
         }
-        let code = file.get(entry.offset..).and_then(|code| code.get(..entry.size)).ok_or(Limit::Broken)?;
+        let code = file.read_bytes_at(entry.offset as u64, entry.size as u64).map_err(|()| Limit::Broken)?;
         *hook = Some(Hook { entry, moved: moved(code).ok_or(Limit::Fixed(entry.name))? });
     }
     Ok(hooks)

@@ -66,17 +66,13 @@ impl Jump {
     }
 }
 
-/// Bytes from the entry that no other function uses: the function's own, and the padding behind it up to the next multiple of 16,
-/// to which compilers align functions. `code` begins at the entry.
-pub fn room(code: &[u8], address: u64, size: usize) -> usize {
-    room_with(here::is_padding, code, address, size)
+/// Bytes from the end of a function up to the next multiple of 16, to which compilers align functions.
+pub fn padding(end: u64) -> Option<u64> {
+    Some(end.checked_next_multiple_of(16)? - end)
 }
 
-fn room_with(is_padding: fn(&[u8]) -> bool, code: &[u8], address: u64, size: usize) -> usize {
-    let padded = (address + size as u64).next_multiple_of(16) - address;
-    let is_padded = code.get(size..padded as usize).is_some_and(is_padding);
-    if is_padded { padded as usize } else { size.min(code.len()) }
-}
+/// Whether these are what compilers put between functions.
+pub use here::is_padding;
 
 /// Whether a function that begins with these bytes does nothing but return, and has room for a near jump: such is the function that
 /// a dynamic linker calls for debuggers.
@@ -90,3 +86,14 @@ pub use here::moved;
 /// Changes these instructions, those that `moved` has counted, so that they do at `to` what they do at `from`. `None` if they cannot.
 #[cfg(feature = "hooks")]
 pub use here::fit;
+
+#[cfg(test)]
+mod tests {
+    use super::padding;
+
+    #[test]
+    fn functions_are_aligned_to_16_bytes() {
+        assert_eq!([0x40, 0x41, 0x4f].map(padding), [Some(0), Some(15), Some(1)]);
+        assert_eq!(padding(u64::MAX), None);
+    }
+}

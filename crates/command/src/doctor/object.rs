@@ -8,14 +8,15 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use object::read::RelocationTarget;
-use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, ObjectSymbolTable, SectionKind, elf};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader, Sym};
+use object::{Endianness, Object as _, ObjectSection, ReadRef, SectionKind, elf};
 
+use syncedmem_caffe_file::entries::name_at;
 use syncedmem_caffe_file::limit::Limit;
 use syncedmem_caffe_file::{entries, hooks};
 
-use super::names;
-use crate::mapped;
+use super::names as known;
+use crate::parts::{self, Elf, Table, names};
 
 #[derive(Debug)]
 pub enum Unreadable {
@@ -61,7 +62,7 @@ pub struct Object {
     pub runpath: Vec<OsString>,
     /// Linked with `-Bsymbolic`: the dynamic linker looks in the file itself first.
     pub symbolic: bool,
-    /// By mangled name: those that [`names::tells`].
+    /// By mangled name: those that [`known::tells`].
     pub functions: BTreeMap<String, Function>,
     /// How many of them can be replaced at their entries: all that the file defines, or none.
     pub entries: usize,
@@ -87,9 +88,9 @@ pub const OUR_WORDS: &[u8] = b"libsyncedmem: ";
 
 impl Object {
     pub fn read(path: &Path) -> Result<Object, Unreadable> {
-        let file = mapped::open(path).map_err(Unreadable::File)?.ok_or(Unreadable::NotElf)?;
-        check_beginning(&file)?;
-        let elf = ElfFile64::parse(&*file).map_err(Unreadable::Broken)?;
+        let file = parts::open(path).map_err(Unreadable::File)?.ok_or(Unreadable::NotElf)?;
+        check_beginning(file.beginning())?;
+        let elf = Elf::parse(&file).map_err(Unreadable::Broken)?;
         let (entries, limit) = match entries::find(&file) {
             Ok(entries) => (entries.iter().flatten().count(), None),
             Err(limit) => (0, Some(limit)),
@@ -102,98 +103,107 @@ impl Object {
         Ok(found)
     }
 
-    fn read_headers(&mut self, elf: &ElfFile64<'_>) -> object::Result<()> {
-        let (endian, data) = (elf.endian(), elf.data());
+    fn read_headers(&mut self, elf: &Elf<'_>) -> object::Result<()> {
+        let (endian, data, headers) = (elf.endian(), elf.data(), elf.elf_program_headers());
         self.is_program = elf.elf_header().e_type(endian) == elf::ET_EXEC;
-        for header in elf.elf_program_headers() {
-            if let Some(interpreter) = header.interpreter(endian, data)? {
-                let path = OsString::from_vec(interpreter.to_vec());
-                self.interpreter = Some(path.into());
-                self.is_program = true;
-            }
-            let Some(entries) = header.dynamic(endian, data)? else { continue };
-            let strings = elf.elf_dynamic_symbol_table().strings();
-            for entry in entries {
-                let (tag, value) = (entry.tag32(endian).unwrap_or(0), entry.d_val(endian));
-                let text = || strings.get(value as u32).map(<[u8]>::to_vec).unwrap_or_default();
-                match tag {
-                    elf::DT_NULL => break,
-                    elf::DT_NEEDED => self.needed.push(String::from_utf8_lossy(&text()).into_owned()),
-                    elf::DT_RPATH => self.rpath = folders(&text()),
-                    elf::DT_RUNPATH => self.runpath = folders(&text()),
-                    elf::DT_SYMBOLIC => self.symbolic = true,
-                    elf::DT_FLAGS => self.symbolic |= value & u64::from(elf::DF_SYMBOLIC) != 0,
-                    // A static, position-independent program names no interpreter, but has this flag.
-                    elf::DT_FLAGS_1 => self.is_program |= value & u64::from(elf::DF_1_PIE) != 0,
-                    _ => {}
+        let first = |kind| headers.iter().find(|header| header.p_type(endian) == kind);
+        if let Some(interpreter) = first(elf::PT_INTERP).map(|header| header.interpreter(endian, data)).transpose()? {
+            self.interpreter = interpreter.map(|path| OsString::from_vec(path.to_vec()).into());
+            self.is_program = true;
+        }
+        let dynamic = first(elf::PT_DYNAMIC).map(|header| header.dynamic(endian, data)).transpose()?.flatten();
+        let texts = names(elf, elf.elf_dynamic_symbol_table());
+        let (mut rpath, mut runpath) = (None, None);
+        for entry in dynamic.unwrap_or_default() {
+            let (tag, value) = (entry.tag32(endian).unwrap_or(0), entry.d_val(endian));
+            match tag {
+                elf::DT_NULL => break,
+                elf::DT_NEEDED => {
+                    let name = name_at(texts, value as u32).unwrap_or_default();
+                    self.needed.push(String::from_utf8_lossy(name).into_owned());
                 }
+                elf::DT_RPATH => rpath = Some(value as usize),
+                elf::DT_RUNPATH => runpath = Some(value as usize),
+                elf::DT_SYMBOLIC => self.symbolic = true,
+                elf::DT_FLAGS => self.symbolic |= value & u64::from(elf::DF_SYMBOLIC) != 0,
+                // A static, position-independent program names no interpreter, but has this flag.
+                elf::DT_FLAGS_1 => self.is_program |= value & u64::from(elf::DF_1_PIE) != 0,
+                _ => {}
             }
         }
+        let text = |at: usize| texts.get(at..)?.split(|&byte| byte == 0).next();
+        [self.rpath, self.runpath] = [rpath, runpath].map(|at| at.and_then(text).map(folders).unwrap_or_default());
         Ok(())
     }
 
-    fn read_symbols(&mut self, elf: &ElfFile64<'_>) {
-        for symbol in elf.symbols() {
-            // Only the full table, which strip removes, has names that the dynamic linker does not know.
-            let name = symbol.name_bytes().unwrap_or_default();
-            self.has_ours |= name.starts_with(b"syncedmem_") && symbol.is_definition();
+    fn read_symbols(&mut self, elf: &Elf<'_>) {
+        let endian = elf.endian();
+        // Only the full table, which strip removes, has names that the dynamic linker does not know.
+        for (symbol, name) in named(elf, elf.elf_symbol_table()) {
+            self.has_ours |= name.starts_with(b"syncedmem_") && symbol.is_definition(endian);
             if let Some(function) = self.function(name) {
-                function.defined |= symbol.is_definition();
+                function.defined |= symbol.is_definition(endian);
             }
         }
-        for symbol in elf.dynamic_symbols() {
-            let name = symbol.name_bytes().unwrap_or_default();
-            self.has_ours |= name.starts_with(b"syncedmem_") && symbol.is_definition();
-            self.is_ours |= name == b"syncedmem_version" && symbol.is_definition();
-            self.opens_libraries |= name == b"dlopen" && !symbol.is_definition();
+        for (symbol, name) in named(elf, elf.elf_dynamic_symbol_table()) {
+            let is_definition = symbol.is_definition(endian);
+            self.has_ours |= name.starts_with(b"syncedmem_") && is_definition;
+            self.is_ours |= name == b"syncedmem_version" && is_definition;
+            self.opens_libraries |= name == b"dlopen" && !is_definition;
             if let Some(function) = self.function(name) {
                 function.dynamic = true;
-                function.defined |= symbol.is_definition();
+                function.defined |= is_definition;
             }
         }
         if !self.functions.is_empty() {
             self.read_relocations(elf);
         }
-        if let Some(strings) = elf.section_by_name(".dynstr").and_then(|section| section.data().ok()) {
-            self.glibc = strings.split(|&byte| byte == 0).filter_map(glibc_version).max();
-        }
+        let texts = names(elf, elf.elf_dynamic_symbol_table());
+        self.glibc = texts.split(|&byte| byte == 0).filter_map(glibc_version).max();
     }
 
-    fn read_relocations(&mut self, elf: &ElfFile64<'_>) {
-        let (Some(relocations), Some(symbols)) = (elf.dynamic_relocations(), elf.dynamic_symbol_table()) else {
-            return;
-        };
-        for (_, relocation) in relocations {
+    fn read_relocations(&mut self, elf: &Elf<'_>) {
+        let (symbols, texts) = (elf.elf_dynamic_symbol_table(), names(elf, elf.elf_dynamic_symbol_table()));
+        // As many as the file has room for: its sections may overlap.
+        let most = elf.data().len().unwrap_or(0) as usize / size_of::<elf::Rel64<Endianness>>();
+        for (_, relocation) in elf.dynamic_relocations().into_iter().flatten().take(most) {
             let RelocationTarget::Symbol(index) = relocation.target() else { continue };
-            let Ok(symbol) = symbols.symbol_by_index(index) else { continue };
-            if let Some(function) = self.function(symbol.name_bytes().unwrap_or_default()) {
+            let Ok(symbol) = symbols.symbol(index) else { continue };
+            if let Some(function) = name_at(texts, symbol.st_name(elf.endian())).and_then(|name| self.function(name)) {
                 function.relocated = true;
             }
         }
     }
 
     fn function(&mut self, name: &[u8]) -> Option<&mut Function> {
-        if !name.starts_with(names::CAFFE) {
+        if !name.starts_with(known::CAFFE) {
             return None;
         }
         let name = std::str::from_utf8(name).ok()?;
-        self.has_caffe |= name.starts_with(names::BLOB) || name.starts_with(names::NET);
-        names::tells(name).then(|| self.functions.entry(name.to_owned()).or_default())
+        self.has_caffe |= name.starts_with(known::BLOB) || name.starts_with(known::NET);
+        known::tells(name).then(|| self.functions.entry(name.to_owned()).or_default())
     }
 
     /// Whether the text is in the file's read-only data.
     pub fn says(&self, words: &[u8]) -> bool {
-        let Ok(Some(file)) = mapped::open(&self.path) else { return false };
-        let Ok(elf) = ElfFile64::<Endianness>::parse(&*file) else { return false };
+        let Ok(Some(file)) = parts::open(&self.path) else { return false };
+        let Ok(elf) = Elf::parse(&file) else { return false };
         let is_text = |kind| matches!(kind, SectionKind::ReadOnlyString | SectionKind::ReadOnlyData);
         let sections = elf.sections().filter(|section| is_text(section.kind()));
-        let contains = |data: &[u8]| data.windows(words.len()).any(|window| window == words);
-        sections.filter_map(|section| section.data().ok()).any(contains)
+        let mut ranges: Vec<_> = sections.filter_map(|section| section.file_range()).collect();
+        ranges.sort_unstable();
+        // Those of a damaged file overlap.
+        let mut read = 0;
+        ranges.into_iter().any(|(begin, bytes)| {
+            let range = begin.max(read)..begin.saturating_add(bytes);
+            read = read.max(range.end);
+            file.says(words, range)
+        })
     }
 
     /// Whether it has the code of `SyncedMemory`.
     pub fn defines(&self) -> bool {
-        names::ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
+        known::ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
     }
 
     /// Whether it calls `SyncedMemory` in another file.
@@ -203,12 +213,18 @@ impl Object {
 
     pub fn memory(&self) -> impl Iterator<Item = (&str, &Function)> {
         let functions = self.functions.iter().map(|(name, function)| (name.as_str(), function));
-        functions.filter(|(name, _)| name.starts_with(names::MEMORY))
+        functions.filter(|(name, _)| name.starts_with(known::MEMORY))
     }
 
     pub fn has(&self, name: &str) -> bool {
         self.functions.contains_key(name)
     }
+}
+
+/// The table's symbols and their names.
+fn named<'f>(elf: &Elf<'f>, table: &Table<'f>) -> impl Iterator<Item = (&'f elf::Sym64<Endianness>, &'f [u8])> {
+    let (texts, endian) = (names(elf, table), elf.endian());
+    table.iter().filter_map(move |symbol| Some((symbol, name_at(texts, symbol.st_name(endian))?)))
 }
 
 fn check_beginning(beginning: &[u8]) -> Result<(), Unreadable> {

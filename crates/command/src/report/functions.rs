@@ -5,10 +5,13 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::Object;
+use object::elf::{STT_FUNC, Sym64};
+use object::read::elf::Sym;
+use syncedmem_caffe_file::entries::name_at;
 use syncedmem_trace::event::Site;
 
-use crate::mapped;
+use crate::parts::{self, Elf};
 
 /// A file that the process had loaded.
 #[derive(Clone, Debug)]
@@ -38,7 +41,7 @@ impl Stacks {
             let Some((at, call)) = self.call(place, addresses) else { continue };
             let module = &self.modules[at];
             let functions = functions.entry(at).or_insert_with(|| module.functions().unwrap_or_default());
-            if let Some(function) = function_at(functions, call) {
+            if let Some(function) = functions.at(call) {
                 *place = format!("{} ({})", plain(function), module.name());
             }
         }
@@ -57,40 +60,51 @@ impl Stacks {
     }
 }
 
-type Functions = Vec<(Range<u64>, String)>;
+#[derive(Default)]
+struct Functions {
+    /// Sorted by address, with the offsets of their names.
+    ranges: Vec<(Range<u64>, u32)>,
+    names: Vec<u8>,
+}
+
+impl Functions {
+    fn at(&self, address: u64) -> Option<&str> {
+        let behind = self.ranges.partition_point(|(range, _)| range.start <= address);
+        let (range, name) = self.ranges.get(behind.checked_sub(1)?)?;
+        std::str::from_utf8(name_at(&self.names, *name)?).ok().filter(|_| range.contains(&address))
+    }
+}
 
 impl Module {
     fn name(&self) -> String {
         self.path.file_name().unwrap_or(OsStr::new("?")).to_string_lossy().into_owned()
     }
 
-    /// Sorted by address. `None` if the file is gone, or was replaced since it was loaded.
+    /// `None` if the file is gone, or was replaced since it was loaded.
     fn functions(&self) -> Option<Functions> {
-        let data = mapped::open(&self.path).ok().flatten()?;
-        let file = object::File::parse(&*data).ok()?;
-        if file.build_id().ok()?.unwrap_or_default() != self.build_id {
+        let file = parts::open(&self.path).ok().flatten()?;
+        let elf = Elf::parse(&file).ok()?;
+        if elf.build_id().ok()?.unwrap_or_default() != self.build_id {
             return None;
         }
+        let (table, endian) = (elf.elf_symbol_table(), elf.endian());
+        let names = parts::names(&elf, table);
         // A symbol without a size would stand for all that lies behind it.
-        let is_function = |symbol: &object::Symbol<'_, '_>| {
-            symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.size() > 0
+        let is_function = |symbol: &&Sym64<_>| {
+            symbol.st_type() == STT_FUNC && symbol.is_definition(endian) && symbol.st_size(endian) > 0
         };
-        let named = |symbol: object::Symbol<'_, '_>| {
-            let range = symbol.address()..symbol.address().saturating_add(symbol.size());
-            Some((range, symbol.name().ok()?.to_string()))
+        let ranged = |symbol: &Sym64<_>| {
+            let begin = symbol.st_value(endian);
+            (begin..begin.saturating_add(symbol.st_size(endian)), symbol.st_name(endian))
         };
-        let mut functions: Functions = file.symbols().filter(is_function).filter_map(named).collect();
+        let mut ranges: Vec<_> = table.iter().filter(is_function).map(ranged).collect();
         // Of several names, the first in the alphabet.
-        functions.sort_by(|(a, one), (b, other)| (a.start, a.end, one).cmp(&(b.start, b.end, other)));
-        functions.dedup_by(|(later, _), (earlier, _)| later.start == earlier.start);
-        Some(functions)
+        ranges.sort_by(|(a, one), (b, other)| {
+            (a.start, a.end, name_at(names, *one)).cmp(&(b.start, b.end, name_at(names, *other)))
+        });
+        ranges.dedup_by(|(later, _), (earlier, _)| later.start == earlier.start);
+        Some(Functions { ranges, names: names.to_vec() })
     }
-}
-
-fn function_at(functions: &Functions, address: u64) -> Option<&str> {
-    let behind = functions.partition_point(|(range, _)| range.start <= address);
-    let (range, name) = functions.get(behind.checked_sub(1)?)?;
-    range.contains(&address).then_some(name.as_str())
 }
 
 /// A name without parameters and return type, as in the library's own texts.
