@@ -109,6 +109,48 @@ fn a_file_that_sets_a_limit_runs_as_it_was_and_the_limit_is_named() {
     }
 }
 
+/// In C: one function, and another that begins so many bytes behind its entry.
+fn overlapping(one: &str, other: &str, bytes: usize) -> String {
+    format!(
+        "__asm__(\".globl {one}, {other}\\n.type {one}, @function\\n.type {other}, @function\\n.balign 16\\n\
+         {one}: .fill 40, 1, 0x90\\nret\\n.size {one}, 41\\n.set {other}, {one} + {bytes}\\n.size {other}, 41 - {bytes}\");"
+    )
+}
+
+#[test]
+fn functions_that_a_jump_would_change_in_the_middle_are_left_as_they_are() {
+    let workshop = Workshop::new();
+    let (one, other) = ("_ZN5caffe12SyncedMemory12set_cpu_dataEPv", "_ZN5caffe12SyncedMemory12set_gpu_dataEPv");
+    for (other, bytes, why) in [
+        (
+            other,
+            2,
+            "set_cpu_dataEPv and _ZN5caffe12SyncedMemory12set_gpu_dataEPv overlap: a jump in one would change the other",
+        ),
+        (other, 20, "set_cpu_dataEPv and _ZN5caffe12SyncedMemory12set_gpu_dataEPv overlap"),
+        (
+            "another",
+            13,
+            "another function begins within the first 14 bytes of _ZN5caffe12SyncedMemory12set_cpu_dataEPv",
+        ),
+    ] {
+        println!("{other} + {bytes}");
+        workshop.source("more.c", &overlapping(one, other, bytes));
+        workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "more.c"]);
+        workshop.program(&[]);
+        is_refused(&taken(&workshop, "program", &[]), why);
+        let doctor = workshop.syncedmem(&["doctor", "./program"]);
+        assert_eq!(doctor.status, Some(1), "{doctor:?}");
+        let told = doctor.output.replace('\n', " ");
+        assert!(told.contains("cannot be taken over: ") && told.contains(why), "{told}");
+    }
+    // Behind the jump nothing of the first is executed any more, and the second is as it was.
+    workshop.source("more.c", &overlapping(one, "another", 14));
+    workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "more.c"]);
+    workshop.program(&[]);
+    is_taken(&taken(&workshop, "program", &[]));
+}
+
 /// It opens a file and calls a function of it: `later FILE TIMES`, in as many threads at once as its third argument says.
 const LATER: &str = r#"
     #include <dlfcn.h>

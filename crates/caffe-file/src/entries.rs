@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use object::elf::{FileHeader64, PT_LOAD, ProgramHeader64, SHT_DYNSYM, SHT_SYMTAB};
+use object::elf::{FileHeader64, PT_LOAD, ProgramHeader64, SHT_DYNSYM, SHT_SYMTAB, STT_FUNC};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, ReadRef};
 
@@ -47,21 +47,45 @@ pub fn find<'f>(file: impl ReadRef<'f>) -> Result<Entries, Limit> {
     if let Some(missing) = needed.into_iter().find(|&index| !has(index)) {
         return Err(Limit::Missing(FUNCTIONS[missing]));
     }
-    entries.iter().flatten().try_for_each(|entry| judge(file, entry, &entries))?;
+    judge(file, entries.iter().flatten().map(|entry| (entry, jump(file, entry))))?;
     Ok(entries)
 }
 
-fn judge<'f>(file: impl ReadRef<'f>, entry: &Entry, entries: &Entries) -> Result<(), Limit> {
+/// Bytes of the jump at this entry.
+pub fn jump<'f>(file: impl ReadRef<'f>, entry: &Entry) -> usize {
     let begin = file.read_bytes_at(entry.offset as u64, entry.room.min(LANDING_MARK) as u64).unwrap_or_default();
-    let jump = Jump::far(begin, 0).bytes().len();
-    if entry.room < jump {
-        return Err(Limit::TooShort { function: entry.name, room: entry.room, jump });
+    Jump::far(begin, 0).bytes().len()
+}
+
+/// Whether in each of these functions so many first bytes can be replaced.
+pub fn judge<'f, 'e>(
+    file: impl ReadRef<'f>,
+    functions: impl Iterator<Item = (&'e Entry, usize)> + Clone,
+) -> Result<(), Limit> {
+    let end = |entry: &Entry, replaced: usize| entry.address.saturating_add(entry.size.max(replaced) as u64);
+    for (entry, replaced) in functions.clone() {
+        if entry.room < replaced {
+            return Err(Limit::TooShort { function: entry.name, room: entry.room, jump: replaced });
+        }
+        for (other, _) in functions.clone().filter(|(other, _)| other.name != entry.name) {
+            if other.address == entry.address && !are_variants(other.name, entry.name) {
+                return Err(Limit::Folded(entry.name, other.name));
+            }
+            if other.address > entry.address && other.address < end(entry, replaced) {
+                return Err(Limit::Overlap(entry.name, other.name));
+            }
+        }
     }
-    let is_folded = |other: &&Entry| other.address == entry.address && !are_variants(other.name, entry.name);
-    match entries.iter().flatten().find(is_folded) {
-        Some(other) => Err(Limit::Folded(entry.name, other.name)),
-        None => Ok(()),
-    }
+    symbols(file, |symbol| {
+        let is_within = |(entry, replaced): &(&Entry, usize)| {
+            symbol.is_function
+                && symbol.address.checked_sub(entry.address).is_some_and(|at| at > 0 && at < *replaced as u64)
+        };
+        match functions.clone().find(is_within) {
+            Some((entry, replaced)) => Err(Limit::Entered(entry.name, replaced)),
+            None => Ok(()),
+        }
+    })
 }
 
 /// A constructor or destructor of a complete object and that of a base: one function in a class without virtual bases.
@@ -90,6 +114,7 @@ pub struct Symbol<'f, R> {
     pub address: u64,
     /// Bytes.
     pub size: usize,
+    is_function: bool,
     segments: &'f [ProgramHeader64<Endianness>],
     endian: Endianness,
     file: R,
@@ -162,7 +187,8 @@ pub fn symbols<'f, R: ReadRef<'f>>(
             let name = name_at(texts, symbol.st_name(endian)).and_then(|name| std::str::from_utf8(name).ok());
             let Some(name) = name else { continue };
             let (address, size) = (symbol.st_value(endian), symbol.st_size(endian) as usize);
-            visit(Symbol { name, address, size, segments, endian, file })?;
+            let is_function = symbol.st_type() == STT_FUNC;
+            visit(Symbol { name, address, size, is_function, segments, endian, file })?;
         }
     }
     Ok(())

@@ -5,10 +5,10 @@ use std::ffi::CStr;
 
 use object::ReadRef;
 
-use crate::entries::{Entry, index_of, symbols};
+use crate::entries::{Entry, index_of, judge, jump, symbols};
 use crate::jump::moved;
 use crate::limit::Limit;
-use crate::names::HOOKS;
+use crate::names::{FUNCTIONS, HOOKS};
 
 /// Functions by which a net is read, which are looked up when the program runs.
 const ACCESSORS: [&CStr; 2] = [c"_ZNK5caffe3NetIfE6layersEv", c"_ZNK5caffe3NetIdE6layersEv"];
@@ -22,9 +22,12 @@ pub struct Hook {
 
 /// By the function's index in `HOOKS`: those that the file defines, all of which can be hooked. Without nets there are none.
 pub fn find<'f>(file: impl ReadRef<'f>) -> Result<[Option<Hook>; HOOKS.len()], Limit> {
-    let (mut entries, mut can_be_read) = ([None; HOOKS.len()], false);
+    let (mut entries, mut can_be_read, mut memory) = ([None; HOOKS.len()], false, [None; FUNCTIONS.len()]);
     symbols(file, |function| {
         can_be_read |= ACCESSORS.iter().any(|accessor| accessor.to_bytes() == function.name.as_bytes());
+        if let Some(index) = index_of(function.name, &FUNCTIONS)? {
+            return function.enter(FUNCTIONS[index], &mut memory[index]);
+        }
         match index_of(function.name, &HOOKS)? {
             Some(index) => function.enter(HOOKS[index], &mut entries[index]),
             None => Ok(()),
@@ -39,12 +42,10 @@ pub fn find<'f>(file: impl ReadRef<'f>) -> Result<[Option<Hook>; HOOKS.len()], L
     }
     for (hook, entry) in hooks.iter_mut().zip(entries) {
         let Some(entry) = entry else { continue };
-        let is_folded = |other: &&Entry| other.address == entry.address && other.name != entry.name;
-        if let Some(other) = entries.iter().flatten().find(is_folded) {
-            return Err(Limit::Folded(entry.name, other.name));
-        }
         let code = file.read_bytes_at(entry.offset as u64, entry.size as u64).map_err(|()| Limit::Broken)?;
         *hook = Some(Hook { entry, moved: moved(code).ok_or(Limit::Fixed(entry.name))? });
     }
+    let memory = memory.iter().flatten().map(|entry| (entry, jump(file, entry)));
+    judge(file, hooks.iter().flatten().map(|hook| (&hook.entry, hook.moved)).chain(memory))?;
     Ok(hooks)
 }

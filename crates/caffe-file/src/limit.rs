@@ -17,6 +17,9 @@ pub enum Limit {
     Divided(&'static CStr),
     /// The linker has folded two functions into one.
     Folded(&'static CStr, &'static CStr),
+    Overlap(&'static CStr, &'static CStr),
+    /// Another function begins within so many first bytes, which a jump replaces.
+    Entered(&'static CStr, usize),
     /// Bytes: of the function with its padding, and of the jump.
     TooShort {
         function: &'static CStr,
@@ -46,6 +49,16 @@ impl fmt::Display for Limit {
             }
             Limit::Folded(one, other) => {
                 write!(formatter, "the linker has folded {} and {} into one function", text(one), text(other))
+            }
+            Limit::Overlap(one, other) => {
+                write!(formatter, "{} and {} overlap: a jump in one would change the other", text(one), text(other))
+            }
+            Limit::Entered(name, bytes) => {
+                let name = text(name);
+                write!(
+                    formatter,
+                    "another function begins within the first {bytes} bytes of {name}, which a jump replaces"
+                )
             }
             Limit::TooShort { function, room, jump } => {
                 write!(formatter, "{} has {room} bytes, and a jump needs {jump}", text(function))
