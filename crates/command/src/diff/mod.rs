@@ -1,6 +1,6 @@
 //! `syncedmem diff`.
 
-mod text;
+pub mod text;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

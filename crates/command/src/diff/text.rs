@@ -1,7 +1,7 @@
 //! Pairs the processes of two reports, and writes how their figures differ.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Write};
 
 use syncedmem_trace::account::Sum;
@@ -121,7 +121,8 @@ fn section(f: &mut String, Section { title, in_words, figures }: Section, other:
     let is_system = title.starts_with("the process");
     both.retain(|_, amounts| if is_system { !amounts.contains(&0) } else { *amounts != [0; 2] });
     // One kind alone needs no name.
-    let has_kinds = both.keys().any(|(_, kind)| both.keys().any(|(_, other)| kind != other));
+    let kinds: HashSet<_> = both.keys().map(|(_, kind)| kind).collect();
+    let has_kinds = kinds.len() > 1;
     let (mut changed, same): (Vec<_>, Vec<_>) = both.into_iter().partition(|(_, [a, b])| a != b);
     changed.sort_by_key(|(_, [a, b])| Reverse(a.abs_diff(*b)));
     if changed.is_empty() {

@@ -6,12 +6,14 @@ use syncedmem_trace::event::{Event, Noticed, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
+use crate::diff::text as diff;
+
 use super::facts::{Ending, How, Process, Trace};
 use super::gather::Gathering;
 use super::json_of;
 use super::page;
 use super::rows::Finding;
-use super::samples::{allocated, at, copied, freed, life, process};
+use super::samples::{TICKS, allocated, at, copied, cost, freed, life, process};
 use super::shown::Shown;
 use super::text::Text;
 
@@ -232,4 +234,26 @@ fn advice_stands_on_top_and_what_is_to_be_changed_in_several_places_is_said_once
     ] {
         assert!(page.contains(row), "{row}");
     }
+}
+
+/// With so many named holders.
+fn held_by(count: u64) -> Process {
+    let mut gathering = Gathering::default();
+    for number in 0..count {
+        let of = |event| Event { object: 0x1000 * (number + 1), ..event };
+        gathering.take(&of(at(number, 0, What::Made { bytes: 4096, noticed: Noticed::Construction })));
+        gathering.name(0x1000 * (number + 1), &format!("layer{number} output"));
+        gathering.take(&of(at(number, 0, allocated(Kind::Pageable, 4096))));
+    }
+    gathering.finish(1, "train".to_string(), HashMap::from([(Site(1), "place".to_string())]))
+}
+
+#[test]
+fn the_comparison_of_many_holders_takes_linear_time() {
+    let trace = |count| Trace { processes: vec![held_by(count)], ..Trace::default() };
+    let [few, many] = [1_000, 4_000]
+        .map(trace)
+        .map(|trace| cost(|| assert_eq!(diff::write(&mut String::new(), &trace, &trace), Ok(true))));
+    // Four times, or 16 where each is compared with all.
+    assert!(many < 9 * few + TICKS, "{few} ns, and of four times as many {many} ns");
 }

@@ -2,6 +2,7 @@
 //! frame is as wide as its share of the peak. On a narrow screen the style makes it a list.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::html::Html;
 use super::{KINDS, peaks};
@@ -24,13 +25,15 @@ struct FlameFrame<'a> {
     text: &'a str,
     bytes: u64,
     below: Vec<FlameFrame<'a>>,
+    /// Their places, by text.
+    places: HashMap<&'a str, usize>,
 }
 
 impl<'a> FlameFrame<'a> {
     fn add(&mut self, bytes: u64, mut frames: impl Iterator<Item = &'a str>) {
         self.bytes += bytes;
         let Some(text) = frames.next() else { return };
-        let at = self.below.iter().position(|frame| frame.text == text).unwrap_or_else(|| {
+        let at = *self.places.entry(text).or_insert_with(|| {
             self.below.push(FlameFrame { text, ..FlameFrame::default() });
             self.below.len() - 1
         });
@@ -43,7 +46,7 @@ impl<'a> FlameFrame<'a> {
         large.sort_by_key(|frame| (Reverse(frame.bytes), frame.text));
         if !small.is_empty() {
             let bytes = small.iter().map(|frame| frame.bytes).sum();
-            large.push(FlameFrame { text: "smaller ones", bytes, below: Vec::new() });
+            large.push(FlameFrame { text: "smaller ones", bytes, ..FlameFrame::default() });
         }
         self.below = large;
         self.below.iter_mut().for_each(|frame| frame.sort(least));
@@ -123,6 +126,7 @@ fn frame(html: &mut Html, this: &FlameFrame, of: u64, depth: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::samples::{TICKS, cost};
 
     #[test]
     fn a_path_begins_with_the_outermost_frame() {
@@ -134,5 +138,19 @@ mod tests {
         assert_eq!(told("g(int) (a.out)"), ["a.out", "g(int)"]);
         assert_eq!(told(""), [""]);
         assert_eq!(told(&"f, from ".repeat(100_000)).len(), DEPTH);
+    }
+
+    #[test]
+    fn many_frames_beside_each_other_take_linear_time() {
+        let [few, many] = [4_000, 16_000].map(|count| {
+            let names: Vec<_> = (0..count).map(|number| format!("layer{number} output")).collect();
+            cost(|| {
+                let mut all = FlameFrame::default();
+                names.iter().for_each(|name| all.add(1, [name.as_str()].into_iter()));
+                assert_eq!(all.below.len(), count);
+            })
+        });
+        // Four times, or 16 where each is looked for among all.
+        assert!(many < 9 * few + TICKS, "{few} ns, and of four times as many {many} ns");
     }
 }
