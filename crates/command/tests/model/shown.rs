@@ -252,10 +252,31 @@ fn export_writes_safetensors_with_the_bytes_of_the_model() {
 #[test]
 fn arrays_whose_names_no_archive_may_have_are_not_exported_to_one() {
     let folder = Folder::new("npz");
-    let names = folder.named("out.caffemodel", &layer("../../out", "Scale", &[blob(&[1], &[1.0])]));
-    let (status, _, error) = folder.model(&["export", &names, "--to", "npz"]);
-    assert_eq!(status, 1);
-    assert!(error.contains("cannot be called ../../out.0; export to safetensors instead"), "{error}");
+    for (name, shown) in [
+        ("../../out", "../../out"),
+        ("/etc/out", "/etc/out"),
+        ("..\\..\\out", "..\\..\\out"),
+        ("C:\\out", "C:\\out"),
+        ("c:out", "c:out"),
+        ("\\\\server\\out", "\\\\server\\out"),
+        ("out\0.npy", "out\\u0000.npy"),
+    ] {
+        let names = folder.named("out.caffemodel", &layer(name, "Scale", &[blob(&[1], &[1.0])]));
+        let (status, _, error) = folder.model(&["export", &names, "--to", "npz"]);
+        assert_eq!(status, 1, "{shown}");
+        assert!(error.contains(&format!("cannot be called {shown}.0; export to safetensors instead")), "{error}");
+        assert_eq!(folder.names(), ["out.caffemodel"], "{shown}");
+    }
+    // These are files here.
+    let names = ["a/b", "..c", "conv:1", "con"].map(|name| layer(name, "Scale", &[blob(&[1], &[1.0])]));
+    let names = folder.named("in.caffemodel", &names.concat());
+    assert_eq!(folder.model(&["export", &names, "--to", "npz"]).0, 0);
+    let twice = layer("a", "Scale", &[blob(&[1], &[1.0])]);
+    let twice = folder.named("twice.caffemodel", &[twice.clone(), twice].concat());
+    for format in ["npz", "safetensors"] {
+        let (status, _, error) = folder.model(&["export", &twice, "--to", format]);
+        assert!(status == 1 && error.contains("two arrays would be called a.0"), "{format}: {error}");
+    }
     let long = folder.named("long.caffemodel", &layer(&"a".repeat(70_000), "Scale", &[blob(&[1], &[1.0])]));
     let (status, _, error) = folder.model(&["export", &long, "--to", "npz"]);
     assert!(status == 1 && error.contains("too long for an archive; export to safetensors instead"), "{error}");

@@ -37,8 +37,7 @@ fn add(
     tensor: &Tensor,
     bar: &ProgressBar,
 ) -> Result<(), Failed> {
-    // Programs that unpack archives would write such a file elsewhere.
-    if tensor.name.starts_with('/') || tensor.name.split('/').any(|part| part == "..") {
+    if unpacks_elsewhere(&tensor.name) {
         let sentence = format!("a file in an archive cannot be called {}; export to safetensors instead", tensor.name);
         return Err(Failed::Name(sentence));
     }
@@ -54,6 +53,13 @@ fn add(
     archive.start_file(name, options).map_err(reason)?;
     archive.write_all(&header(tensor))?;
     copy(model, tensor, archive, bar)
+}
+
+/// Whether a program that unpacks archives, on Windows too, would write such a file to another folder, or under another name: some end a
+/// name at its NUL.
+fn unpacks_elsewhere(name: &str) -> bool {
+    let has_drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    has_drive || name.starts_with('/') || name.contains(['\\', '\0']) || name.split('/').any(|part| part == "..")
 }
 
 /// Values begin at a multiple of 64 bytes.
