@@ -2,12 +2,13 @@
 //! changes no exit status.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
 use syncedmem_trace::text::is_steering;
 
 /// Exit status: it failed, or the answer is no.
@@ -115,7 +116,18 @@ pub fn status(is_good: bool) -> ExitCode {
     if is_good { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
 }
 
+/// In a line, which is written as it is made.
 pub fn json(value: &impl Serialize) {
-    // Texts, numbers and lists always become JSON.
-    line(serde_json::to_string(value).unwrap_or_default());
+    let mut output = BufWriter::new(Output);
+    // Texts, numbers and lists always become JSON, and `Output` keeps its error.
+    let _ = value.serialize(&mut Serializer::with_formatter(&mut output, Escaping));
+    let _ = output.write_all(b"\n").and_then(|()| output.flush());
+}
+
+struct Escaping;
+
+impl Formatter for Escaping {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, to: &mut W, part: &str) -> io::Result<()> {
+        to.write_all(plain(part).as_bytes())
+    }
 }

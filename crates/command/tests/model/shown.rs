@@ -188,6 +188,44 @@ fn the_arrays_of_npz_and_safetensors_are_shown_as_those_of_models() {
 }
 
 #[test]
+fn a_long_header_takes_a_few_times_its_bytes_of_memory() {
+    let folder = Folder::new("header");
+    let entry = |number| format!("\"t{number}\":{{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}");
+    let header = format!("{{{}}}", (0..100_000).map(entry).collect::<Vec<_>>().join(","));
+    let file = [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat();
+    folder.named("long.safetensors", &file);
+    // The command itself takes 30 MB of addresses.
+    let most = (40_000_000 + 7 * file.len()) / 1024;
+    for option in ["", "--json", "--ranges"] {
+        let script = format!("ulimit -v {most}; exec \"$0\" model inspect long.safetensors {option} | tail -c 100");
+        let mut bash = Command::new("bash");
+        let (status, text, error) =
+            said(bash.args(["-o", "pipefail", "-c", &script, env!("CARGO_BIN_EXE_syncedmem")]).current_dir(&folder.0));
+        assert!(status == 0 && text.contains("t99999"), "{option}: {status}, {text}, {error}");
+    }
+}
+
+#[test]
+fn names_and_types_of_a_safetensors_file_are_read_with_care() {
+    let folder = Folder::new("entries");
+    let inspect = |header: &str| {
+        folder.named("new.safetensors", &[&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat());
+        folder.model(&["inspect", "new.safetensors"])
+    };
+    let entry = "{\"dtype\":\"F9\",\"shape\":[18446744073709551615],\"data_offsets\":[0,0]}";
+    let (status, text, _) = inspect(&format!("{{\"a\":{entry},\"__metadata__\":{{\"b\":[[]]}},\"b\":{entry}}}"));
+    assert!(status == 0 && text.contains("2 arrays, 18446744073709551615 values"), "{text}");
+    for (header, sentence) in [
+        (format!("{{\"a\":{entry},\"b\":{entry},\"a\":{entry}}}"), "has two entries a"),
+        (format!("{{\"a\":{entry},\"b\":{{\"dtype\":\"F32\"}}}}"), "cannot be read (entry b: missing field `shape`"),
+        (format!("{{\"a\":{entry}}} {{}}"), "cannot be read (trailing characters"),
+    ] {
+        let (status, _, error) = inspect(&header);
+        assert!(status == 1 && error.contains(sentence), "{sentence}: {error}");
+    }
+}
+
+#[test]
 fn a_file_without_values_is_not_exported_and_the_one_to_give_is_named() {
     let folder = Folder::new("predict");
     let conv = operator("conv1", "Conv", &[argument("kernel", &[number(3, 5)])]);

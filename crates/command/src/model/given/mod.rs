@@ -71,7 +71,7 @@ impl Type {
 pub struct Given {
     pub name: String,
     pub of: Type,
-    pub shape: Vec<u64>,
+    pub shape: Box<[u64]>,
     pub stored: Stored,
 }
 
@@ -90,7 +90,7 @@ pub struct Stored {
 impl Given {
     /// `None`: more values than can be.
     pub fn count(&self) -> Option<u64> {
-        self.shape.iter().try_fold(1u64, |count, dim| count.checked_mul(*dim))
+        count(&self.shape)
     }
 
     /// Of the values, unpacked.
@@ -104,6 +104,10 @@ impl Given {
         io::copy(&mut bytes.by_ref().take(self.stored.header), &mut io::sink())?;
         Ok(if self.of == Type::Bfloat16 { Box::new(Widened(bytes)) } else { bytes })
     }
+}
+
+fn count(shape: &[u64]) -> Option<u64> {
+    shape.iter().try_fold(1u64, |count, dim| count.checked_mul(*dim))
 }
 
 impl Stored {

@@ -34,7 +34,7 @@ pub fn list(file: &Arc<File>) -> Result<Vec<Given>, String> {
             let header =
                 npy::header(&mut stored.read(file)).map_err(|what| damaged(format!("has {path}, which {what}")))?;
             stored.header = header.length;
-            let given = Given { name: name.to_string(), of: header.of, shape: header.shape, stored };
+            let given = Given { name: name.to_string(), of: header.of, shape: header.shape.into(), stored };
             let needed = given.count().and_then(|count| count.checked_mul(given.of.size())?.checked_add(header.length));
             if given.of.size() > 0 && needed != Some(entry.size()) {
                 return Err(damaged(format!("has {path}, whose bytes do not fit its shape")));

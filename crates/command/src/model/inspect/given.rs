@@ -2,48 +2,68 @@
 
 use caffemodel::Shape;
 use indicatif::HumanBytes;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Options, RANGE, ShownArray, cells, table};
-use crate::model::given;
+use crate::model::given::{self, Given};
 use crate::model::types::Format;
 use crate::model::values::ValueRange;
 use crate::{progress, say};
 
 #[derive(Serialize)]
-struct ShownFile {
+struct ShownFile<'g> {
     file: String,
     kind: &'static str,
     bytes: u64,
-    arrays: Vec<ShownGiven>,
+    arrays: ShownArrays<'g>,
+}
+
+/// There may be very many: each is made when it is shown.
+#[derive(Clone, Copy)]
+struct ShownArrays<'g> {
+    given: &'g [Given],
+    /// Empty without `--ranges`.
+    found: &'g [Option<ValueRange>],
 }
 
 #[derive(Serialize)]
-struct ShownGiven {
-    name: String,
-    shape: Vec<u64>,
+struct ShownGiven<'g> {
+    name: &'g str,
+    shape: &'g [u64],
     /// Its bytes are those of the values: packed ones take less in the file.
     #[serde(flatten)]
     array: ShownArray,
 }
 
+impl<'g> ShownArrays<'g> {
+    fn each(self) -> impl Iterator<Item = ShownGiven<'g>> {
+        self.given.iter().enumerate().map(move |(place, given)| {
+            let found = self.found.get(place).copied().flatten();
+            let (element, count, bytes) = (given.of.name(), given.count().unwrap_or(0), given.bytes());
+            ShownGiven { name: &given.name, shape: &given.shape, array: ShownArray { element, count, bytes, found } }
+        })
+    }
+}
+
+impl Serialize for ShownArrays<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.each())
+    }
+}
+
 pub fn show(options: &Options, format: Format) -> Result<(), String> {
     let (file, given) = given::open(&options.file, format)?;
-    let bar = progress::bar(if options.ranges { given.iter().map(|given| given.bytes()).sum() } else { 0 }, "reading");
-    let arrays = given.into_iter().map(|given| {
-        let found = if options.ranges {
-            let found = ValueRange::in_given(&given, &file, &bar);
-            found.map_err(|error| format!("{} cannot be read: {error}; save it again", given.name))?
-        } else {
-            None
-        };
-        let (element, count, bytes) = (given.of.name(), given.count().unwrap_or(0), given.bytes());
-        Ok(ShownGiven { name: given.name, shape: given.shape, array: ShownArray { element, count, bytes, found } })
+    let ranged = if options.ranges { &given[..] } else { &[] };
+    let bar = progress::bar(ranged.iter().map(Given::bytes).sum(), "reading");
+    let found = ranged.iter().map(|given| {
+        let found = ValueRange::in_given(given, &file, &bar);
+        found.map_err(|error| format!("{} cannot be read: {error}; save it again", given.name))
     });
-    let arrays = arrays.collect::<Result<Vec<_>, String>>()?;
+    let found = found.collect::<Result<Vec<_>, String>>()?;
     bar.finish_and_clear();
     let bytes = file.metadata().map_or(0, |about| about.len());
-    let shown = ShownFile { file: options.file.display().to_string(), kind: format.extension(), bytes, arrays };
+    let (file, arrays) = (options.file.display().to_string(), ShownArrays { given: &given, found: &found });
+    let shown = ShownFile { file, kind: format.extension(), bytes, arrays };
     if options.json {
         say::json(&shown);
     } else {
@@ -53,7 +73,8 @@ pub fn show(options: &Options, format: Format) -> Result<(), String> {
 }
 
 fn print(ShownFile { file, kind, bytes, arrays }: &ShownFile, ranges: bool) {
-    let (counted, values) = (arrays.len(), arrays.iter().map(|given| given.array.count).sum::<u64>());
+    let values = arrays.each().fold(0, |sum: u64, given| sum.saturating_add(given.array.count));
+    let counted = arrays.given.len();
     let plural = if counted == 1 { "" } else { "s" };
     say::line(format_args!("{file}: {kind}, {counted} array{plural}, {values} values, {}", HumanBytes(*bytes)));
     say::line("");
@@ -61,7 +82,7 @@ fn print(ShownFile { file, kind, bytes, arrays }: &ShownFile, ranges: bool) {
     if ranges {
         head.extend(RANGE);
     }
-    let row = |given: &ShownGiven| [vec![given.name.clone()], cells(&Shape(&given.shape), &given.array)].concat();
-    let head = head.into_iter().map(String::from).collect();
-    table(&std::iter::once(head).chain(arrays.iter().map(row)).collect::<Vec<_>>(), 3);
+    let row = |given: ShownGiven| [vec![given.name.to_string()], cells(&Shape(given.shape), &given.array)].concat();
+    let head: Vec<_> = head.into_iter().map(String::from).collect();
+    table(|| std::iter::once(head.clone()).chain(arrays.each().map(row)), 3);
 }

@@ -194,7 +194,8 @@ fn print(shown: &ShownModel, options: &Options) {
         say::line(format_args!("iteration {iter}, step {current_step}, net {learned_net}"));
     }
     say::line("");
-    table(&rows(shown, options.ranges), 5);
+    let rows = rows(shown, options.ranges);
+    table(|| rows.iter().cloned(), 5);
     for problem in blobs().filter_map(|blob| blob.problem.as_ref()) {
         say::line(problem);
     }
@@ -248,12 +249,18 @@ fn short(value: f64) -> String {
     if value == 0.0 || (1e-3..1e6).contains(&value.abs()) { format!("{value:.6}") } else { format!("{value:.5e}") }
 }
 
+/// A longer name stands out of its column, and widens it no further.
+const WIDEST: usize = 60;
+
 /// Columns of numbers, from `first_number` on, are aligned to the right, the others to the left.
-fn table(rows: &[Vec<String>], first_number: usize) {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for row in rows {
+fn table<R: Iterator<Item = Vec<String>>>(rows: impl Fn() -> R, first_number: usize) {
+    let mut widths = Vec::new();
+    for row in rows() {
+        widths.resize(widths.len().max(row.len()), 0);
+        let of_row = row.iter().map(|cell| cell.chars().count().min(WIDEST));
+        widths.iter_mut().zip(of_row).for_each(|(width, of_row)| *width = of_row.max(*width));
+    }
+    for row in rows() {
         let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column < first_number {
             true => format!("{cell:<width$}  "),
             false => format!("{cell:>width$}  "),
