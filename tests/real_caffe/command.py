@@ -68,7 +68,7 @@ def the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles(checks:
     counted = in_units(bytes_of_parameters(checks))
     for role in ("weights", "gradients of weights", "solver history"):
         assert bytes_of[role] == counted, f"{role}: {roles}, counted: {counted}"
-    names = [holder for _, _, holder in holders]
+    names = [holder.partition(", ")[0] for _, _, holder in holders]
     assert "conv1 output" in names and "norm1 internal" in names, names
     batches = re.findall(r"^at batch (\d+), one more item costs ", text, re.M)
     assert sorted(batches) == ["128", "32"], f"the net and its test: {batches}"

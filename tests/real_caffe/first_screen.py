@@ -129,7 +129,7 @@ class Screen:
         roles, holders = (re.findall(rf"^ +{size} +([\d.]+) %  (.*)$", part, re.M) for part in self.text.split("by holder\n"))
         self.roles = {role: bytes for bytes, _, role in roles}
         self.percent = {role: float(part) for _, part, role in roles}
-        self.holders = {holder: bytes for bytes, _, holder in holders}
+        self.holders = {holder.partition(", ")[0]: bytes for bytes, _, holder in holders}
 
     def find(self, pattern: str) -> Tuple[str, ...]:
         found = re.search(pattern, self.text, re.M)

@@ -6,7 +6,8 @@ use syncedmem_trace::kind::Kind;
 
 use super::about::escaped;
 use super::facts::Process;
-use super::lists::holders;
+use super::lists::{Held, holders};
+use super::rows::HolderRow;
 use super::screen::{wrapped, write_list};
 use super::sentences::access_lines;
 
@@ -24,7 +25,8 @@ impl Display for Details<'_> {
         account.write_memory(f)?;
         access_lines(self.0).iter().try_for_each(|line| wrapped(f, "", line))?;
         for kind in Kind::ALL {
-            let now = holders(self.0, |holder| holder.live[kind as usize], usize::MAX);
+            let held = |row: &HolderRow| Held { bytes: row.live[kind as usize], blocks: row.blocks[kind as usize] };
+            let now = holders(self.0, held, usize::MAX);
             if !now.rows.is_empty() {
                 write_list(f, &format!("{} memory now", kind.name()), &now, account.memory(kind).live)?;
             }

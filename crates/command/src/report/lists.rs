@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
+use syncedmem_analysis::role::Role;
 use syncedmem_trace::kind::Kind;
 
-use super::amount::Counted;
+use super::amount::{Count, Counted};
 use super::facts::Process;
 use super::layers::Group;
 use super::rows::HolderRow;
@@ -16,6 +17,12 @@ pub const ROWS: usize = 10;
 pub struct List {
     pub by: &'static str,
     pub rows: Vec<(String, u64)>,
+}
+
+/// Of a holder.
+pub struct Held {
+    pub bytes: u64,
+    pub blocks: u64,
 }
 
 impl List {
@@ -42,7 +49,7 @@ pub fn at_peak(process: &Process, kind: Kind, most: usize) -> Vec<List> {
         List::new("role", roles, most),
         List::new("type of layer", process.by_type.iter().map(group), most),
         List::new("the beginning of the layers' names", process.by_name.iter().map(group), most),
-        holders(process, |holder| held(holder.at_peak), most),
+        holders(process, |holder| Held { bytes: held(holder.at_peak), blocks: held(holder.blocks_at_peak) }, most),
     ];
     // Where the first holders have less than half.
     let sum = |rows: &[(String, u64)]| rows.iter().map(|(_, bytes)| bytes).sum::<u64>();
@@ -54,6 +61,14 @@ pub fn at_peak(process: &Process, kind: Kind, most: usize) -> Vec<List> {
     lists
 }
 
-pub fn holders(process: &Process, bytes: impl Fn(&HolderRow) -> u64, most: usize) -> List {
-    List::new("holder", process.holders.iter().map(|holder| (holder.who.clone(), bytes(holder))), most)
+pub fn holders(process: &Process, held: impl Fn(&HolderRow) -> Held, most: usize) -> List {
+    let row = |holder: &HolderRow| {
+        let Held { bytes, blocks } = held(holder);
+        // Layers of one name in several nets have several, perhaps of nets that were kept by mistake. A place has any number, and so has
+        // what is inside a layer.
+        let is_plain = Role::of_name(&holder.who).is_none_or(|role| role == Role::Internal) || blocks < 2;
+        let blocks = if is_plain { String::new() } else { format!(", {} blocks", Count(blocks)) };
+        (format!("{}{blocks}", holder.who), bytes)
+    };
+    List::new("holder", process.holders.iter().map(row), most)
 }

@@ -45,6 +45,22 @@ fn killed() -> Ending {
 }
 
 #[test]
+fn nets_of_one_file_that_were_not_ended_are_counted() {
+    let mut gathering = Gathering::default();
+    (1..=12).for_each(|object| hold(&mut gathering, object, Kind::Pageable, MIB, "f weights"));
+    hold(&mut gathering, 99, Kind::Pageable, MIB, "g weights");
+    (100..=102).for_each(|object| hold(&mut gathering, object, Kind::Pageable, MIB, "g internal"));
+    let mut trace = Trace::default();
+    trace.processes.push(finished(gathering, Ending::default()));
+    for details in [false, true] {
+        let text = Text { trace: &trace, shown: Shown { details, fit: None } }.to_string();
+        let lines = text.matches("    12.0 MiB  75.0 %  f weights, 12 blocks\n").count();
+        assert_eq!(lines, 1 + usize::from(details), "{text}");
+        assert!(text.contains("  g weights\n") && text.contains("  g internal\n"), "{text}");
+    }
+}
+
+#[test]
 fn a_kill_at_the_limit_of_a_control_group_is_told_as_one() {
     let text = |resident| {
         let ending = Ending { how: How::Killed { signal: 9 }, resident_peak: Some(resident * MIB), ..killed() };
