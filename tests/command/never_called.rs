@@ -45,6 +45,24 @@ fn a_caffe_that_made_no_object_is_not_blamed() {
     says(&workshop, Path::new("./early"), RECORDED_NOTHING, why);
 }
 
+#[test]
+fn a_program_that_may_have_loaded_a_caffe_is_told_no_more_than_its_files_show() {
+    let workshop = Workshop::new();
+    workshop.caffe(&[]);
+    workshop.source("later.c", "#include <dlfcn.h>\nint main(int n, char **v) { return n > 9 && dlopen(v[9], 1); }");
+    let later = workshop.compile("later", &["later.c", "-ldl"]);
+    says(&workshop, &later, RECORDED_NOTHING, "If it loaded one, either it ended before it made an object, or");
+    std::fs::create_dir_all(workshop.path("caffe")).unwrap();
+    workshop.link("caffe/_caffe.so", LAYER, &["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN/.."]);
+    workshop.source("spec.py", "# As a script does that imports caffe for its protobuf alone.\n");
+    for option in ["--no-names", "--take-over"] {
+        let told = workshop.run(&[option], &["python3", "spec.py"]);
+        let error = told.error.replace('\n', " ");
+        assert!(error.contains("its Caffe can use the library. Either it ended before it made an object"), "{error}");
+        assert!(!error.contains("directly"), "{error}");
+    }
+}
+
 /// As pycaffe does, in a program that loads it: some calls reach the library, but on memory that is not its own.
 #[test]
 fn a_caffe_that_is_loaded_later_and_calls_itself_is_the_first_line() {

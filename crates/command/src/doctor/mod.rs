@@ -91,11 +91,15 @@ impl Subject {
     }
 }
 
-/// Whether the files of a program, or of the Caffe that it would import, show that a preload alone does not reach its Caffe, and
-/// `SYNCEDMEM_TAKE_OVER` does.
+/// On a program, or on the Caffe that it would import. `None` if there is no such program.
+pub fn verdict(command: &[OsString], needs: Option<u32>) -> Option<Result<Verdict, Unreadable>> {
+    let (name, arguments) = command.split_first()?;
+    Some(examine(&locate(name)?, arguments).map(|subject| subject.verdict(needs).0))
+}
+
+/// Whether its files show that a preload alone does not reach its Caffe, and `SYNCEDMEM_TAKE_OVER` does.
 pub fn is_to_be_taken_over(command: &[OsString]) -> bool {
-    let subject = command.split_first().and_then(|(name, arguments)| examine(&locate(name)?, arguments).ok());
-    subject.is_some_and(|subject| matches!(subject.verdict(None).0, Verdict::TakeOver { .. }))
+    matches!(verdict(command, None), Some(Ok(Verdict::TakeOver { .. })))
 }
 
 fn examine(path: &Path, arguments: &[OsString]) -> Result<Subject, Unreadable> {

@@ -83,7 +83,7 @@ pub fn run(options: &Options) -> ExitCode {
     let program = &options.program[0];
     match child::run(&options.program, &environment) {
         Ok(finished) => {
-            report.end(&finished, program, &library, options.shown, recordings);
+            report.end(&finished, &options.program, &library, options.shown, recordings);
             match finished.ended {
                 Ended::Exited(status) => ExitCode::from(status),
                 Ended::Signalled(signal) => child::end_by(signal),

@@ -1,6 +1,6 @@
 //! The output after the program has ended: its report, or why there is none.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -32,14 +32,23 @@ impl Report {
         Ok(Report::File(path))
     }
 
-    pub fn end(self, finished: &Finished, program: &OsStr, library: &Path, shown: Shown, mut recordings: Recordings) {
+    pub fn end(
+        self,
+        finished: &Finished,
+        command: &[OsString],
+        library: &Path,
+        shown: Shown,
+        mut recordings: Recordings,
+    ) {
+        let program = &command[0];
         let followed = recordings.stop_following();
         if !recordings.are_there() {
-            return say::error(nothing_recorded(finished, program, library, recordings.folder()));
+            return say::error(nothing_recorded(finished, command, library, recordings.folder()));
         }
         match report::read::folder(recordings.folder(), followed) {
             Ok(mut trace) => {
-                trace.name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
+                trace.name =
+                    Path::new(program).file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
                 explain(&mut trace, finished);
                 self.give(&trace, shown);
             }
@@ -108,7 +117,7 @@ fn check(path: &Path) -> Result<(), String> {
     }
 }
 
-fn nothing_recorded(finished: &Finished, program: &OsStr, library: &Path, folder: &Path) -> String {
+fn nothing_recorded(finished: &Finished, command: &[OsString], library: &Path, folder: &Path) -> String {
     let probe = folder.join("probe");
     // A process without space says so itself, and leaves no file.
     if let Err(error) = fs::write(&probe, [0; 4096]).and_then(|()| fs::remove_file(&probe)) {
@@ -120,9 +129,9 @@ fn nothing_recorded(finished: &Finished, program: &OsStr, library: &Path, folder
     }
     match finished.ended {
         Ended::Signalled(signal) => {
-            format!("{} was killed by signal {signal} before it recorded anything", program.to_string_lossy())
+            format!("{} was killed by signal {signal} before it recorded anything", command[0].to_string_lossy())
         }
-        Ended::Exited(_) => never_called(program, library),
+        Ended::Exited(_) => never_called(command, library),
     }
 }
 
@@ -138,14 +147,14 @@ pub fn must_not_run(program: &OsStr) -> Option<String> {
 }
 
 /// As far as the program's files show it: that the library was not called only where no call can reach it.
-fn never_called(program: &OsStr, library: &Path) -> String {
-    let name = program.to_string_lossy();
+fn never_called(command: &[OsString], library: &Path) -> String {
+    let name = command[0].to_string_lossy();
     let unknown = format!("{name} recorded nothing");
-    let Some(path) = doctor::locate(program) else { return unknown };
     let needs = Object::read(library).ok().and_then(|object| object.glibc);
-    let examined = match Examined::read(&path) {
-        Ok(examined) => examined,
-        Err(error @ (Unreadable::Script(_) | Unreadable::NotElf)) => {
+    let verdict = match doctor::verdict(command, needs) {
+        None => return unknown,
+        Some(Ok(verdict)) => verdict,
+        Some(Err(error @ (Unreadable::Script(_) | Unreadable::NotElf))) => {
             // The system runs a text without a first line that names one by the shell.
             let interpreter = if let Unreadable::Script(interpreter) = error { interpreter } else { "/bin/sh".into() };
             return format!(
@@ -153,17 +162,17 @@ fn never_called(program: &OsStr, library: &Path) -> String {
                 interpreter.display()
             );
         }
-        Err(error) => return format!("{unknown}: {error}"),
+        Some(Err(error)) => return format!("{unknown}: {error}"),
     };
-    let verdict = examined.verdict(needs);
     match &verdict {
         Verdict::Preload | Verdict::TakeOver { .. } | Verdict::Linked => format!(
             "{unknown}: its Caffe can use the library. Either it ended before it made an object, or the environment did not reach it \
              (sudo, env -i and containers drop LD_PRELOAD and SYNCEDMEM_TRACE)"
         ),
         Verdict::Later => format!(
-            "{unknown}: it is not linked with a Caffe. If it loaded one, that one calls its own functions directly: take it over with \
-             --take-over. If it starts other programs, LD_PRELOAD did not reach them. Check them: syncedmem doctor LIBCAFFE|PROGRAM"
+            "{unknown}: it is not linked with a Caffe. If it loaded one, either it ended before it made an object, or that Caffe's calls do not \
+             reach the library. If it starts other programs, LD_PRELOAD may not have reached them. syncedmem doctor \
+             LIBCAFFE|PROGRAM says whether --take-over is needed, or what else"
         ),
         Verdict::NoCaffe => format!(
             "{name} never called the library: it contains no Caffe. If it starts a program that has one, LD_PRELOAD did not reach that \
