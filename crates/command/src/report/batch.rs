@@ -27,6 +27,10 @@ pub struct Room {
     pub in_use: Option<u64>,
 }
 
+/// An item that costs a smaller part of all that is in use is none: it is of a small net beside the one that counts, or the number is no
+/// batch.
+const LEAST_PART: u64 = 1 << 16;
+
 /// The nets by the size of their batch, the one that holds most first. If one of them uses a device, the device's memory counts, which is
 /// scarcer; else the process's, blobs or not.
 pub fn growth(process: &Process) -> Vec<Growth> {
@@ -39,12 +43,16 @@ pub fn growth(process: &Process) -> Vec<Growth> {
         let grows = kinds.iter().map(|&kind| batch.at_peak[kind as usize]).sum();
         Growth { items: batch.items, one_more: (grows + batch.items / 2) / batch.items, is_device, grows, in_use }
     };
-    let mut growth: Vec<Growth> = process.batches.iter().map(growth).filter(|growth| growth.grows > 0).collect();
+    let mut growth: Vec<Growth> = process.batches.iter().map(growth).filter(Growth::is_plausible).collect();
     growth.sort_by_key(|growth| std::cmp::Reverse((growth.grows, growth.items)));
     growth
 }
 
 impl Growth {
+    pub fn is_plausible(&self) -> bool {
+        self.one_more > 0 && self.one_more >= self.in_use / LEAST_PART
+    }
+
     /// The largest batch that fits, if all else stays as it was.
     pub fn fitting(&self, room: Room) -> Option<u64> {
         let left = room.bytes.checked_sub(self.fixed(room))?;

@@ -162,6 +162,37 @@ fn a_batch_fits_if_what_does_not_grow_and_its_items_do() {
 }
 
 #[test]
+fn a_batch_whose_items_cost_next_to_nothing_has_no_line() {
+    let text = |bytes: u64, items, resident| {
+        let mut gathering = net();
+        hold(&mut gathering, 0x9000, Kind::Pageable, bytes, "small output");
+        gathering.items(0x9000, items);
+        text_of(finished(gathering, ended(resident, 1)), Shown { details: false, fit: Some(200 << 40) })
+    };
+    let held = "would hold batch 1048576 and more\n";
+    // A net of two items beside the one of 64, which has its line.
+    for (bytes, items, resident, is_told) in [
+        (632, 2, 200 * MIB, false),
+        (64 * 1024, 2, 200 * MIB, true),
+        // The same in a process that needs more besides.
+        (64 * 1024, 2, 4096 * MIB, false),
+        // No batch.
+        (30 * MIB, 79_480_846, 200 * MIB, false),
+        (30 * MIB, 9_480, 200 * MIB, true),
+    ] {
+        let text = text(bytes, items, resident);
+        assert_eq!(
+            text.contains(&format!("at batch {items}, one more item costs")),
+            is_told,
+            "{bytes}, {items}: {text}"
+        );
+        assert!(text.contains("at batch 64, one more item costs 2.0 MiB; ") && text.contains(held), "{text}");
+        let most = text.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).max();
+        assert!(most <= Some(1 << 20), "{text}");
+    }
+}
+
+#[test]
 fn nets_of_two_batches_have_a_line_each() {
     let mut gathering = net();
     hold(&mut gathering, 0x9000, Kind::Pageable, 100 * MIB, "");

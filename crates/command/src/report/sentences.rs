@@ -14,6 +14,9 @@ use super::shown::Shown;
 /// Nets of a training and of its tests.
 const BATCHES: usize = 3;
 
+/// A number of items that no net is made for.
+const MANY: u64 = 1 << 20;
+
 pub fn kinds(process: &Process) -> impl Iterator<Item = Kind> {
     [Kind::Device, Kind::Pinned, Kind::Pageable].into_iter().filter(|&kind| process.account.memory(kind).peak > 0)
 }
@@ -59,6 +62,7 @@ fn fitting(process: &Process, growth: &Growth, shown: Shown) -> String {
     let Some(room) = asked.or_else(|| growth.narrowest(process)) else { return String::new() };
     let (whose, bytes, fixed) = (room.whose, Size(room.bytes), Size(growth.fixed(room)));
     match growth.fitting(room) {
+        Some(MANY..) => format!("; {whose}{bytes} would hold batch {MANY} and more"),
         Some(batch) => format!("; {whose}{bytes} would hold batch {batch}"),
         None => format!("; {whose}{bytes} would hold no batch, since {fixed} do not depend on it"),
     }
@@ -90,7 +94,7 @@ pub fn sharing_lines(process: &Process, shown: Shown) -> Vec<String> {
     let growths = growth(process);
     let of_nets = |growth: &&Growth| growth.items == all.items && !growth.is_device;
     let largest = growths.iter().find(of_nets).filter(|_| process.bound_that_ended().is_none());
-    if let Some(growth) = largest.map(|growth| growth.with(all)) {
+    if let Some(growth) = largest.map(|growth| growth.with(all)).filter(Growth::is_plausible) {
         let fitting = fitting(process, &growth, shown);
         lines.push(format!("with --share=all, one more item would cost {}{fitting}", Size(growth.one_more)));
     }
