@@ -150,3 +150,68 @@ fn a_page_goes_through_links_and_into_pipes_and_keeps_its_mode() {
     assert!(read("all.html") == format!("before\n{page}"));
     workshop.syncedmem(&["report", "train.trace", "-o", "site"]).fails(1, &["Is a directory"]);
 }
+
+/// It makes an object, names it by its second argument, and exits.
+const NAMES: &str = r#"
+    #include "caffe.h"
+    __attribute__((weak)) int syncedmem_create(size_t, void **);
+    __attribute__((weak)) int syncedmem_set_name(void *, const char *);
+    __attribute__((weak)) int syncedmem_mutable_cpu_data(void *, void **);
+    int main(int arguments, char **argument) {
+      void *memory, *data;
+      if (!syncedmem_create) return 9;
+      syncedmem_create(atol(argument[1]), &memory);
+      syncedmem_set_name(memory, argument[2]);
+      return syncedmem_mutable_cpu_data(memory, &data);
+    }
+"#;
+
+#[test]
+fn no_name_steers_a_terminal_or_begins_a_line() {
+    const NAME: &str = "x\u{1b}[2J\nBEGINS\u{9b}31m\u{202e}\t\r\u{7f}";
+    let workshop = Workshop::with(NAME, NAMES);
+    let steers = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    let is_plain = |told: &Said| {
+        for text in [&told.output, &told.error] {
+            assert!(!text.contains(steers) && !text.lines().any(|line| line.starts_with("BEGINS")), "{text:?}");
+        }
+    };
+    let (program, trace) = (format!("./{NAME}"), format!("--trace={NAME}.trace"));
+    for (size, trace) in [("1000", trace.as_str()), ("2000", "--trace=b.trace")] {
+        let mut run = workshop.command(&[trace, "--report"], &[&program, size, NAME]);
+        let told = said(run.env("SYNCEDMEM_MISSPELT", NAME).env("SYNCEDMEM_PIN", NAME));
+        assert!(
+            told.status == Some(0) && told.error.contains("x\\x1b[2J\\nBEGINS\\u009b31m\\u202e\\t\\r\\x7f"),
+            "{told:?}"
+        );
+        is_plain(&told);
+    }
+    std::fs::write(workshop.path(&format!("{NAME}.npz")), "none").unwrap();
+    let (trace, npz) = (format!("{NAME}.trace"), format!("{NAME}.npz"));
+    let (trace, npz) = (trace.as_str(), npz.as_str());
+    let commands: [&[&str]; 17] = [
+        &["report", trace, "--text", "--details"],
+        &["report", trace, "--json"],
+        &["report", trace],
+        &["report", NAME],
+        &["report", trace, "-o", trace],
+        &["report", trace, "--fit", NAME],
+        &["diff", trace, "b.trace"],
+        &["diff", "b.trace", NAME],
+        &["export", trace, "-o", "/dev/stdout"],
+        &["export", NAME],
+        &["run", "--", &format!("{program}!")],
+        &["run", "--on-error", NAME, "true"],
+        &["doctor", &program],
+        &["doctor", &format!("{program}!")],
+        &["model", "inspect", npz],
+        &["model", "check", npz],
+        &[NAME],
+    ];
+    for arguments in commands {
+        println!("{arguments:?}");
+        let told = said(command().args(arguments).current_dir(workshop.path("")).env("SYNCEDMEM_PIN", NAME));
+        assert!(!told.output.is_empty() || !told.error.is_empty(), "{told:?}");
+        is_plain(&told);
+    }
+}

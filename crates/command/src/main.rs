@@ -18,16 +18,25 @@ mod say;
 mod signals;
 mod unfinished;
 
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use options::{Command, Options};
+use syncedmem_trace::text::Escaped;
 
 fn main() -> ExitCode {
     say::end(match Options::try_parse() {
         Ok(Options { command }) => run(command),
+        Err(told) if told.use_stderr() => say::usage(&shown(told)),
         Err(told) => say::usage(&told),
     })
+}
+
+/// The error with escaped arguments: a shell may have found one as the name of a file.
+fn shown(told: clap::Error) -> clap::Error {
+    let given = std::env::args_os().map(|given| Escaped(given.as_bytes()).to_string());
+    Options::try_parse_from(given).err().unwrap_or(told)
 }
 
 fn run(command: Command) -> ExitCode {

@@ -9,6 +9,7 @@ use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Size};
 
 use crate::pairs::{self, Pairs};
+use crate::report::about::escaped;
 use crate::report::batch::growth;
 use crate::report::facts::{Process, Trace};
 
@@ -18,7 +19,8 @@ const SHOWN: usize = 12;
 /// Returns whether nothing differs but times and the system's figures.
 pub fn write(f: &mut String, a: &Trace, b: &Trace) -> Result<bool, fmt::Error> {
     for trace in [a, b] {
-        trace.notes.iter().try_for_each(|note| writeln!(f, "{}: {note}", trace.name))?;
+        let name = escaped(&trace.name);
+        trace.notes.iter().try_for_each(|note| writeln!(f, "{name}: {}", escaped(note)))?;
     }
     let [names_a, names_b] = [a, b].map(|trace| trace.processes.iter().map(|process| process.name.as_str()));
     let Pairs { both, only_in } = match (&a.processes[..], &b.processes[..]) {
@@ -27,7 +29,8 @@ pub fn write(f: &mut String, a: &Trace, b: &Trace) -> Result<bool, fmt::Error> {
         _ => pairs::by_name(names_a, names_b),
     };
     for (trace, programs) in [a, b].iter().zip(&only_in) {
-        programs.iter().try_for_each(|program| writeln!(f, "{program}: only in {}", trace.name))?;
+        let name = escaped(&trace.name);
+        programs.iter().try_for_each(|program| writeln!(f, "{}: only in {name}", escaped(program)))?;
     }
     let mut is_same = only_in.iter().all(Vec::is_empty);
     for (number, &(one, other)) in both.iter().enumerate() {
@@ -37,7 +40,8 @@ pub fn write(f: &mut String, a: &Trace, b: &Trace) -> Result<bool, fmt::Error> {
         let processes = [&a.processes[one], &b.processes[other]];
         for ((letter, trace), process) in ['A', 'B'].into_iter().zip([a, b]).zip(processes) {
             let program = if process.name.is_empty() { "an unnamed program" } else { &process.name };
-            writeln!(f, "{letter}: {}, memory of {program} (process {})", trace.name, process.id)?;
+            let (name, program) = (escaped(&trace.name), escaped(program));
+            writeln!(f, "{letter}: {name}, memory of {program} (process {})", process.id)?;
         }
         let [of_a, of_b] = processes.map(sections);
         for (a, b) in of_a.into_iter().zip(of_b) {
@@ -45,7 +49,8 @@ pub fn write(f: &mut String, a: &Trace, b: &Trace) -> Result<bool, fmt::Error> {
         }
     }
     if both.is_empty() {
-        writeln!(f, "{} and {} have no process of the same program", a.name, b.name)?;
+        let [a, b] = [a, b].map(|trace| escaped(&trace.name));
+        writeln!(f, "{a} and {b} have no process of the same program")?;
     }
     Ok(is_same)
 }
@@ -133,6 +138,7 @@ fn section(f: &mut String, Section { title, in_words, figures }: Section, other:
     }
     writeln!(f, "\n{title:<44}{:>12}{:>12}{:>13}", "in A", "in B", "change")?;
     for ((name, kind), [a, b]) in changed.iter().take(SHOWN) {
+        let name = &escaped(name);
         let name = match kind {
             Some(kind) if name == "peak" => (*kind).to_string(),
             Some(kind) if has_kinds => format!("{name}, {kind}"),

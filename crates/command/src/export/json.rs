@@ -13,6 +13,7 @@ use syncedmem_trace::kind::Kind;
 use syncedmem_trace_reader::{Caffe, End, Item, Note, ReadError};
 
 use super::{Error, fields};
+use crate::say;
 
 pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut impl Write) -> Result<(), Error> {
     let mut records =
@@ -140,7 +141,7 @@ impl<W: Write> Records<'_, W> {
             record.extend(rest);
         }
         drop_missing(&mut record);
-        write!(self.output, "{}{record}", self.separator)?;
+        write!(self.output, "{}{}", self.separator, say::plain(record))?;
         self.separator = ",\n";
         Ok(())
     }

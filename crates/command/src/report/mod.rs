@@ -1,6 +1,6 @@
 //! `syncedmem report`.
 
-mod about;
+pub mod about;
 mod amount;
 mod arena;
 pub mod batch;
