@@ -127,7 +127,8 @@ impl Chain {
 }
 
 fn is_in_place(layer: &Layer) -> bool {
-    layer.tops.iter().any(|top| layer.bottoms.contains(top))
+    let bottoms: HashSet<_> = layer.bottoms.iter().collect();
+    layer.tops.iter().any(|top| bottoms.contains(top))
 }
 
 fn of_net(net: &[Layer], refused: &HashSet<(String, String)>) -> Vec<Chain> {

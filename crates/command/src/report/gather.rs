@@ -1,7 +1,8 @@
 //! Turns the events of a process into the facts of a report.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
 
 use syncedmem_analysis::advice::Advice;
 use syncedmem_analysis::evaluation::Evaluation;
@@ -241,7 +242,7 @@ fn batches(ledger: &Ledger) -> Vec<Batch> {
 
 /// Findings that differ only in figures are one.
 fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
+    let (mut findings, mut places) = (Vec::<Finding>::new(), HashMap::<_, usize>::new());
     for advice in advice {
         let this = Finding {
             rule: advice.rule.name(),
@@ -257,9 +258,12 @@ fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Findi
             bytes: advice.bytes,
             saved: advice.saved_nanoseconds,
         };
-        match findings.iter_mut().find(|other| other.is_like(&this)) {
-            Some(other) => other.join(&this),
-            None => findings.push(this),
+        match places.entry(this.but_figures()) {
+            Entry::Occupied(place) => findings[*place.get()].join(&this),
+            Entry::Vacant(place) => {
+                place.insert(findings.len());
+                findings.push(this);
+            }
         }
     }
     findings

@@ -34,15 +34,18 @@ impl Finding {
         [IN_PLACE, Rule::UnusedSide.name()].contains(&self.rule)
     }
 
-    /// Whether only the figures differ.
-    pub fn is_like(&self, other: &Finding) -> bool {
-        self.says_like(other) && self.made == other.made && self.at == other.at
+    /// What tells it from others, without the figures.
+    pub fn but_figures(&self) -> ([&'static str; 4], String, String) {
+        (self.words(), self.made.clone(), self.at.clone())
     }
 
     /// Whether only places and figures differ.
     pub fn says_like(&self, other: &Finding) -> bool {
-        let words = |finding: &Finding| (finding.rule, finding.certainty, finding.to_do, finding.not_known);
-        words(self) == words(other)
+        self.words() == other.words()
+    }
+
+    fn words(&self) -> [&'static str; 4] {
+        [self.rule, self.certainty, self.to_do, self.not_known]
     }
 
     pub fn join(&mut self, other: &Finding) {

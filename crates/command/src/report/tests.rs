@@ -251,9 +251,43 @@ fn held_by(count: u64) -> Process {
 #[test]
 fn the_comparison_of_many_holders_takes_linear_time() {
     let trace = |count| Trace { processes: vec![held_by(count)], ..Trace::default() };
-    let [few, many] = [1_000, 4_000]
-        .map(trace)
-        .map(|trace| cost(|| assert_eq!(diff::write(&mut String::new(), &trace, &trace), Ok(true))));
-    // Four times, or 16 where each is compared with all.
+    is_linear(1_000, |count| {
+        let trace = trace(count);
+        assert_eq!(diff::write(&mut String::new(), &trace, &trace), Ok(true));
+    });
+}
+
+/// A gathering in linear time.
+fn is_linear(few: u64, of: impl Fn(u64)) {
+    let [few, many] = [few, 4 * few].map(|count| cost(|| of(count)));
     assert!(many < 9 * few + TICKS, "{few} ns, and of four times as many {many} ns");
+}
+
+#[test]
+fn findings_of_many_places_take_linear_time() {
+    is_linear(3_000, |count| {
+        let mut gathering = Gathering::default();
+        for number in 1..=count {
+            let of = |event| Event { object: 0x1000 * number, site: Site(number as u32), ..event };
+            let copies = [copied(Side::Device, 64 << 20), copied(Side::Device, 64 << 20)];
+            life()
+                .into_iter()
+                .chain(copies.map(|what| at(2000, 9, what)))
+                .map(of)
+                .for_each(|event| gathering.take(&event));
+        }
+        let places = (1..=count).map(|number| (Site(number as u32), format!("place {number}"))).collect();
+        let found = gathering.finish(1, "train".to_string(), places).findings.len();
+        assert!(found as u64 >= count, "{found} of {count}");
+    });
+}
+
+#[test]
+fn a_layer_with_many_blobs_takes_linear_time() {
+    is_linear(3_000, |count| {
+        let blobs = |letter| (0..count).map(|number| format!("\t{letter}{number}")).collect::<String>();
+        let mut gathering = Gathering::default();
+        gathering.net(&format!("Slice\tslice\t{count}{}{}\n", blobs('a'), blobs('b')));
+        gathering.finish(1, "train".to_string(), HashMap::new());
+    });
 }
