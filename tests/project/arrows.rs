@@ -29,7 +29,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("crates/caffe-file", &[]),
     ("crates/caffemodel", &[]),
     ("crates/driver-conformance", &[]),
-    ("crates/layer-names", &["syncedmem-caffe-file"]),
+    ("crates/layer-names", &["syncedmem-caffe-file", "syncedmem-trace"]),
     ("crates/simulated-cuda", &[]),
     ("crates/trace", &[]),
     ("crates/analysis", &["syncedmem-trace"]),

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::sync::{MutexGuard, Once};
 
 use crate::nets::{self, Nets};
-use crate::sharing::told::{self, Told};
+use crate::sharing::messages::{self, Messages};
 
-type Guards = (MutexGuard<'static, Option<Nets>>, MutexGuard<'static, Told>);
+type Guards = (MutexGuard<'static, Option<Nets>>, MutexGuard<'static, Messages>);
 
 /// In the order in which threads take them.
 fn lock() -> Guards {
-    (nets::lock(), told::lock())
+    (nets::lock(), messages::lock())
 }
 
 thread_local! {

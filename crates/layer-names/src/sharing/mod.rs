@@ -7,12 +7,12 @@
 mod estimate;
 mod layer_types;
 mod library;
+pub mod messages;
 mod offsets;
 mod placing;
 mod plan;
 mod settings;
 mod shim;
-pub mod told;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_void};
@@ -168,7 +168,7 @@ impl OfNet {
         let names = structure.blob_names.values().copied();
         let insides: Vec<Vec<u8>> = structure.layers.iter().map(|layer| internal(layer.name)).collect();
         let apart = planned.apart.iter().filter_map(|(blob, why)| Some((*why, *structure.blob_names.get(blob)?)));
-        told::planned(names.chain(insides.iter().map(Vec::as_slice)), apart);
+        messages::planned(names.chain(insides.iter().map(Vec::as_slice)), apart);
         let slots = structure.layers.iter().find_map(|layer| Slots::of(layer, net))?;
         let mut calls: HashMap<Call, Vec<Dead>> = HashMap::new();
         for shared in &planned.shared {
@@ -252,7 +252,7 @@ fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: 
     // No name has a NUL.
     let key = |blob: &[u8]| [&[shared.part as u8, u8::from(is_test)], name, b"\0", blob].concat();
     if is_internal {
-        return told::sentence(key(b"\0"), &internal(name), None, || {
+        return messages::sentence(key(b"\0"), &internal(name), None, || {
             if is_test {
                 format!(
                     "the net is in phase TEST, and the memory inside of layer {layer} is shared (SYNCEDMEM_SHARE): its contents are \
@@ -267,7 +267,7 @@ fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: 
         });
     }
     let blob = structure.blob_names.get(&shared.blob).copied().unwrap_or_default();
-    told::sentence(key(blob), blob, Some(blob), || {
+    messages::sentence(key(blob), blob, Some(blob), || {
         let part = if shared.part == PARTS[0] { "data" } else { "gradient" };
         let phase =
             if is_test { "the net is in phase TEST, and a backward pass needs one in phase TRAIN: " } else { "" };

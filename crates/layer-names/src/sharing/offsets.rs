@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn blocks_that_live_at_the_same_time_never_overlap_also_in_a_net_of_thousands_of_layers() {
-        // A training net of 3000 layers: activations until Backward, gradients for two steps, and some blocks with two lives.
-        let layers = 3000;
+        // A training net of 1000 layers: activations until Backward, gradients for two steps, and some blocks with two lives.
+        let layers = 1000;
         let mut blocks = Vec::new();
         for layer in 0..layers {
             let (back, bytes) = (2 * layers - 1 - layer, 256 * (1 + layer * 7919 % 13));

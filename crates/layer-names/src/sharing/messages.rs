@@ -1,4 +1,4 @@
-//! What users are told: the errors of given up contents, and what was shared, for the end of the process.
+//! Messages for users: the errors of given up contents, and what was shared, at the end of the process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
@@ -12,7 +12,7 @@ use super::library;
 use super::settings::{self, Keep};
 
 #[derive(Default)]
-pub struct Told {
+pub struct Messages {
     /// Names of blobs, by the reason why they are kept apart.
     apart: BTreeMap<&'static str, BTreeSet<Vec<u8>>>,
     /// The sentences that objects have, by their keys. They stay, because blobs may outlive their net.
@@ -23,7 +23,7 @@ pub struct Told {
     kept: BTreeSet<Vec<u8>>,
 }
 
-static TOLD: Mutex<Told> = Mutex::new(Told {
+static MESSAGES: Mutex<Messages> = Mutex::new(Messages {
     apart: BTreeMap::new(),
     sentences: BTreeMap::new(),
     names: BTreeMap::new(),
@@ -31,8 +31,8 @@ static TOLD: Mutex<Told> = Mutex::new(Told {
 });
 
 /// A fork takes this lock before it begins. A panic in the midst of a change does not keep others out.
-pub fn lock() -> MutexGuard<'static, Told> {
-    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+pub fn lock() -> MutexGuard<'static, Messages> {
+    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How many sentences, and names for each reason, are kept: a program may make nets of ever new names.
@@ -42,18 +42,18 @@ const OTHER: &CStr = c"contents that are shared (SYNCEDMEM_SHARE) are gone: the 
 
 /// What a read of given up contents says. `key` is of equal sentences alone; `keep` names the blob or the layer that can be kept apart.
 pub fn sentence(key: Vec<u8>, keep: &[u8], blob: Option<&[u8]>, text: impl FnOnce() -> String) -> &'static CStr {
-    let mut told = lock();
-    if let Some(known) = told.sentences.get(&key) {
+    let mut messages = lock();
+    if let Some(known) = messages.sentences.get(&key) {
         return known;
     }
-    if told.sentences.len() >= MOST {
+    if messages.sentences.len() >= MOST {
         return OTHER;
     }
     let text = [text().into_bytes(), Keep::option(keep)].concat();
     let kept: &'static CStr = Box::leak(CString::new(text).unwrap_or_default().into_boxed_c_str());
-    told.sentences.insert(key, kept);
+    messages.sentences.insert(key, kept);
     if let Some(blob) = blob {
-        told.names.insert(kept.as_ptr().addr(), blob.to_owned());
+        messages.names.insert(kept.as_ptr().addr(), blob.to_owned());
     }
     kept
 }
@@ -65,15 +65,15 @@ pub fn planned<'n>(names: impl Iterator<Item = &'n [u8]>, apart: impl Iterator<I
         // SAFETY: the function stays: this library is never unloaded.
         unsafe { libc::atexit(at_exit) };
     });
-    let mut told = lock();
+    let mut messages = lock();
     for (why, name) in apart {
-        let names = told.apart.entry(why).or_default();
+        let names = messages.apart.entry(why).or_default();
         if names.len() < MOST && !names.contains(name) {
             names.insert(name.to_owned());
         }
     }
     for name in names.filter(|name| settings::get().keep.has(name)) {
-        told.kept.insert(name.to_owned());
+        messages.kept.insert(name.to_owned());
     }
 }
 
@@ -86,9 +86,9 @@ extern "C" fn at_exit() {
 
 fn text() -> Option<String> {
     // The exiting thread may hold the lock, in a signal's handler.
-    let told = (0..100).find_map(|_| match TOLD.try_lock() {
-        Ok(mut told) => Some(std::mem::take(&mut *told)),
-        Err(TryLockError::Poisoned(mut told)) => Some(std::mem::take(&mut **told.get_mut())),
+    let messages = (0..100).find_map(|_| match MESSAGES.try_lock() {
+        Ok(mut messages) => Some(std::mem::take(&mut *messages)),
+        Err(TryLockError::Poisoned(mut messages)) => Some(std::mem::take(&mut **messages.get_mut())),
         Err(TryLockError::WouldBlock) => {
             std::thread::sleep(Duration::from_millis(1));
             None
@@ -109,14 +109,15 @@ fn text() -> Option<String> {
             );
         }
     }
-    let touched: BTreeSet<Vec<u8>> = touched.iter().filter_map(|sentence| told.names.get(sentence).cloned()).collect();
-    for (why, blobs) in told.apart.iter().chain([(&"touched from outside of layers", &touched)]) {
+    let touched: BTreeSet<Vec<u8>> =
+        touched.iter().filter_map(|sentence| messages.names.get(sentence).cloned()).collect();
+    for (why, blobs) in messages.apart.iter().chain([(&"touched from outside of layers", &touched)]) {
         if !blobs.is_empty() {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "  kept apart ({why}): {}", list(blobs));
         }
     }
-    for name in settings::get().keep.without(&told.kept) {
+    for name in settings::get().keep.without(&messages.kept) {
         let _ =
             writeln!(text, "  SYNCEDMEM_KEEP names \"{}\": no net had a blob or a layer of that name", Escaped(name));
     }
