@@ -78,12 +78,12 @@ fn all() -> impl Iterator<Item = &'static Caffe> {
 
 /// The Caffe of that loaded file, which stays loaded from now on.
 pub fn of(file: &File) -> &'static Caffe {
-    if let Some(taken) = taken().filter(|taken| taken.file.range == file.range) {
+    if let Some(taken) = taken().filter(|taken| taken.file == *file) {
         return taken;
     }
     loop {
         let newest = NEWEST.load(Ordering::Acquire);
-        if let Some(known) = all().find(|caffe| caffe.file.range == file.range) {
+        if let Some(known) = all().find(|caffe| caffe.file == *file) {
             return known;
         }
         file.hold();
@@ -198,11 +198,8 @@ impl Caffe {
             Class { symbol, first, slots: (bytes - HEAD) / size_of::<usize>(), is_caffes: false, destructors: None };
         let is_own = |slot: usize| {
             let function = class.slot(slot);
-            // A base's functions that stand in a header may be any file's: the compiler makes them wherever it uses them.
             self.file.range.contains(&function)
-                || exported_at(function).is_some_and(|(name, ..)| {
-                    name.starts_with("_ZN5caffe5LayerI") || name.starts_with("_ZNK5caffe5LayerI")
-                })
+                || exported_at(function).is_some_and(|(name, ..)| is_from_a_header(name))
         };
         let is_caffes = symbol.starts_with("_ZTVN5caffe") && self.file.range.contains(&first);
         let is_caffes = is_caffes && (0..class.slots).all(is_own);
@@ -236,6 +233,16 @@ impl Class {
     }
 }
 
+/// Whether a function of Caffe's stands in a header, and so may be any file's: the compiler makes it wherever it is used. Those that compute
+/// stand in none, but for what `Layer` has for classes without them.
+fn is_from_a_header(function: &str) -> bool {
+    let Some(rest) = function.strip_prefix("_ZN5caffe").or_else(|| function.strip_prefix("_ZNK5caffe")) else {
+        return false;
+    };
+    let computes = ["Forward_", "Backward_", "7Reshape", "LayerSetUp"].iter().any(|name| rest.contains(name));
+    rest.starts_with("5LayerI") || !computes
+}
+
 /// Name, address and bytes of the exported symbol in which an address is.
 fn exported_at(address: usize) -> Option<(&'static str, usize, usize)> {
     let mut file = MaybeUninit::<libc::Dl_info>::zeroed();
@@ -250,4 +257,24 @@ fn exported_at(address: usize) -> Option<(&'static str, usize, usize)> {
     // SAFETY: the loader's symbols and names stay while the file is loaded, as it is while an object of its class lives.
     let (bytes, name) = unsafe { ((*entry.cast::<libc::Elf64_Sym>()).st_size, CStr::from_ptr(file.dli_sname)) };
     Some((name.to_str().ok()?, file.dli_saddr.addr(), usize::try_from(bytes).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_from_a_header;
+
+    #[test]
+    fn a_function_that_computes_is_from_no_header() {
+        for (function, is) in [
+            ("_ZNK5caffe9ReLULayerIfE4typeEv", true),
+            ("_ZN5caffe9ReLULayerIfED0Ev", true),
+            ("_ZNK5caffe11NeuronLayerIfE19ExactNumBottomBlobsEv", true),
+            ("_ZN5caffe5LayerIfE11Forward_gpuERKSt6vectorIPNS_4BlobIfEESaIS4_EES8_", true),
+            ("_ZN5caffe9ReLULayerIfE11Forward_cpuERKSt6vectorIPNS_4BlobIfEESaIS4_EES8_", false),
+            ("_ZN5caffe9ReLULayerIfE7ReshapeERKSt6vectorIPNS_4BlobIfEESaIS4_EES8_", false),
+            ("_ZN6mosaic9TileLayerIfE4typeEv", false),
+        ] {
+            assert_eq!(is_from_a_header(function), is, "{function}");
+        }
+    }
 }

@@ -100,6 +100,15 @@ impl Drop for Inside {
     }
 }
 
+/// [`IS_RESHAPING`] as it was before. An exception of Caffe's drops it too.
+struct Reshaping(bool);
+
+impl Drop for Reshaping {
+    fn drop(&mut self) {
+        IS_RESHAPING.set(self.0);
+    }
+}
+
 /// The innermost call that this thread is in.
 fn inside<'a>() -> Option<&'a Call> {
     // SAFETY: `Inside` owns the call and takes it out of `INSIDE` before it ends; callers use it within one call of this library.
@@ -310,9 +319,8 @@ macro_rules! reshape_of_blobs {
         in_front!(
             concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"),
             $function(this: *mut c_void, shape: *const c_void), caffe,
-            ((), (record::constructed_here(), IS_RESHAPING.replace(true))),
-            (before, was_reshaping) => naming(|| {
-                IS_RESHAPING.set(was_reshaping);
+            (Reshaping(IS_RESHAPING.replace(true)), record::constructed_here()),
+            before => naming(|| {
                 let blob = Blob::new(this, $letter, caffe);
                 let has_new = record::has_constructed(before, blob);
                 reshaped(inside()?, blob?, has_new)

@@ -69,7 +69,7 @@ fn born(object: *const c_void) -> &'static AtomicU64 {
 }
 
 fn note_new(object: *const c_void) {
-    born(object).store(CONSTRUCTED.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+    born(object).fetch_max(CONSTRUCTED.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
     CONSTRUCTED_HERE.set(CONSTRUCTED_HERE.get() + 1);
 }
 

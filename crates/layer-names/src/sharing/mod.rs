@@ -24,7 +24,7 @@ use syncedmem_trace::text::Escaped;
 
 use crate::blob::Blob;
 use crate::layer_type::is_convolution;
-use crate::net::{Net, Structure};
+use crate::net::{Layer, Net, Structure};
 use crate::record;
 use estimate::Estimate;
 use layer_types::{Rule, rule};
@@ -139,7 +139,7 @@ impl OfNet {
             .iter()
             .zip(&internals)
             .map(|(layer, own)| plan::Layer {
-                kind: layer.caffes_kind,
+                kind: kind(layer),
                 bottoms: layer.bottoms.clone(),
                 propagates: layer.propagates.clone(),
                 tops: layer.tops.clone(),
@@ -209,10 +209,15 @@ impl OfNet {
         Some(())
     }
 
-    fn keep_apart(&mut self, layer: &crate::net::Layer, own: &[Blob]) {
+    fn keep_apart(&mut self, layer: &Layer, own: &[Blob]) {
         let blobs = layer.bottoms.iter().chain(&layer.tops).copied().chain(own.iter().map(|blob| blob.address()));
         blobs.for_each(|blob| _ = self.members.remove(&blob));
     }
+}
+
+/// The type by which a layer shares: that of a class that is Caffe's own. Any class may be one of a type that never shares.
+fn kind(layer: &Layer) -> &'static str {
+    if matches!(rule(layer.kind), Rule::Apart(_)) { layer.kind } else { layer.caffes_kind }
 }
 
 /// What a report, and `SYNCEDMEM_KEEP`, call the memory inside of a layer.
