@@ -45,6 +45,19 @@ fn blocks_with_lives_one_after_the_other_are_one_and_are_handed_over_without_a_w
     assert!(held(&gpu).is_none_or(|held| held == (1, 2 * ROOM)));
 }
 
+fn what_layers_did_not_write_on_the_device_is_zeros_when_it_is_read_from_outside() {
+    let gpu = gpu();
+    let (mut before, mut object) = (planned(BYTES, 0, ROOM), planned(BYTES, 0, ROOM));
+    let old = lend(&mut before);
+    gpu.write(old, &[9; BYTES]);
+    discard(&mut before);
+    unsafe { net::written(inner(&mut object), 1000) };
+    assert_eq!(lend(&mut object), old);
+    gpu.write(old, &[1; 1000]);
+    let read = object.host_bytes(BYTES);
+    assert!(read[..1000] == [1; 1000] && read[1000..].iter().all(|&byte| byte == 0));
+}
+
 fn an_arena_that_is_too_small_grows_into_one_block_once_nothing_is_lent() {
     let gpu = gpu();
     let (mut first, mut second) = (planned(BYTES, 0, ROOM), planned(BYTES, 0, ROOM));
@@ -165,6 +178,7 @@ harness::tests![
     an_arena_that_is_too_small_grows_into_one_block_once_nothing_is_lent,
     a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not,
     a_layer_without_code_for_the_device_reads_and_writes_what_others_have_there,
+    what_layers_did_not_write_on_the_device_is_zeros_when_it_is_read_from_outside,
     an_object_that_is_pushed_on_a_stream_leaves_the_arena,
     without_memory_for_an_arena_nothing_is_shared,
     a_block_that_a_reset_of_the_device_ended_is_not_lent_again,

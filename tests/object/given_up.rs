@@ -200,6 +200,34 @@ fn threads_have_arenas_of_their_own() {
     assert!(here.abs_diff(there) > 1 << 26);
 }
 
+/// A block that another object filled with nines is lent to an object of which layers write the first 1000 bytes, with ones.
+fn partly_written() -> (Object, *mut u8) {
+    let (mut before, mut object) = (shared(5000), shared(5000));
+    let old = lend(&mut before);
+    unsafe { old.write_bytes(9, 5000) };
+    discard(&mut before);
+    unsafe { net::written(inner(&mut object), 1000) };
+    let data = lend(&mut object);
+    assert_eq!(data, old);
+    unsafe { data.write_bytes(1, 1000) };
+    (object, data)
+}
+
+fn what_layers_did_not_write_is_zeros_once_the_blob_has_more_or_is_read_from_outside() {
+    let has_zeros = |data: *mut u8| is_filled(data, 1000, 1) && is_filled(unsafe { data.add(1000) }, 4000, 0);
+    let (mut object, data) = partly_written();
+    assert!(is_filled(unsafe { data.add(1000) }, 4000, 9), "no one can see it yet");
+    unsafe { net::written(inner(&mut object), 4000) };
+    assert!(has_zeros(data), "the blob has a larger shape");
+    unsafe { data.add(1000).write_bytes(1, 3000) };
+    unsafe { net::written(inner(&mut object), 500) };
+    unsafe { net::written(inner(&mut object), 4000) };
+    assert!(is_filled(data, 4000, 1), "what was written stays");
+    let (mut object, data) = partly_written();
+    assert_eq!(object.cpu_data(), Ok(data));
+    assert!(has_zeros(data), "a read from outside of layers");
+}
+
 fn nothing_is_executed_unless_it_is_said() {
     assert_eq!(net::executing(LAYER, 0), NOTHING);
     assert_eq!(net::executing(99, 0), LAYER);
@@ -232,6 +260,7 @@ harness::tests![
     alone(&[]):
     shared_objects_with_lives_one_after_the_other_take_the_same_block,
     a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not,
+    what_layers_did_not_write_is_zeros_once_the_blob_has_more_or_is_read_from_outside,
     a_block_lies_where_it_is_planned,
     an_object_that_ends_gives_its_block_back_on_any_thread,
     threads_have_arenas_of_their_own,
