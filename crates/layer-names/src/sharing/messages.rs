@@ -58,8 +58,8 @@ pub fn sentence(key: Vec<u8>, keep: &[u8], blob: Option<&[u8]>, text: impl FnOnc
     kept
 }
 
-/// Notes the names of a net that was made: its blobs that are kept apart, and the blobs and layers that the setting names.
-pub fn planned<'n>(names: impl Iterator<Item = &'n [u8]>, apart: impl Iterator<Item = (&'static str, &'n [u8])>) {
+/// Notes the blobs of a net that are kept apart, and why.
+pub fn planned<'n>(apart: impl Iterator<Item = (&'static str, &'n [u8])>) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         // SAFETY: the function stays: this library is never unloaded.
@@ -72,7 +72,12 @@ pub fn planned<'n>(names: impl Iterator<Item = &'n [u8]>, apart: impl Iterator<I
             names.insert(name.to_owned());
         }
     }
-    for name in names.filter(|name| settings::get().keep.has(name)) {
+}
+
+/// Notes that a net has what `SYNCEDMEM_KEEP` names so.
+pub fn has(name: &[u8]) {
+    let mut messages = lock();
+    if !messages.kept.contains(name) {
         messages.kept.insert(name.to_owned());
     }
 }

@@ -30,6 +30,7 @@ use estimate::Estimate;
 use layer_types::{Rule, rule};
 use placing::Placed;
 use plan::{Call, Mode, PARTS, Shared, plan};
+use settings::Keep;
 use shim::Slots;
 
 pub fn is_on() -> bool {
@@ -159,16 +160,11 @@ impl OfNet {
             self.estimate = Some(Estimate::of(plans, net.sources()?, is_test));
             return Some(());
         };
-        let keep = &settings::get().keep;
-        let named = structure.blob_names.iter().filter(|(_, name)| keep.has(name)).map(|(blob, _)| *blob);
-        let inside = structure.layers.iter().zip(&internals).filter(|(layer, _)| keep.has(&internal(layer.name)));
-        let inside = inside.flat_map(|(_, own)| own.iter().map(|blob| blob.address()));
-        let kept: HashSet<usize> = named.chain(inside).collect();
+        let kept = kept(&structure, &internals, &settings::get().keep);
         let planned = plan(&layers, is_test, mode, &kept);
-        let names = structure.blob_names.values().copied();
-        let insides: Vec<Vec<u8>> = structure.layers.iter().map(|layer| internal(layer.name)).collect();
-        let apart = planned.apart.iter().filter_map(|(blob, why)| Some((*why, *structure.blob_names.get(blob)?)));
-        messages::planned(names.chain(insides.iter().map(Vec::as_slice)), apart);
+        messages::planned(
+            planned.apart.iter().filter_map(|(blob, why)| Some((*why, *structure.blob_names.get(blob)?))),
+        );
         let slots = structure.layers.iter().find_map(|layer| Slots::of(layer, net))?;
         let mut calls: HashMap<Call, Vec<Dead>> = HashMap::new();
         for shared in &planned.shared {
@@ -218,6 +214,27 @@ impl OfNet {
 /// The type by which a layer shares: that of a class that is Caffe's own. Any class may be one of a type that never shares.
 fn kind(layer: &Layer) -> &'static str {
     if matches!(rule(layer.kind), Rule::Apart(_)) { layer.kind } else { layer.caffes_kind }
+}
+
+/// The blobs that `SYNCEDMEM_KEEP` names, of a net, and inside of its layers.
+fn kept(structure: &Structure, internals: &[Vec<Blob>], keep: &Keep) -> HashSet<usize> {
+    let mut kept = HashSet::new();
+    if keep.is_empty() {
+        return kept;
+    }
+    let mut note = |name: &[u8], blobs: &mut dyn Iterator<Item = usize>| {
+        if keep.has(name) {
+            messages::has(name);
+            kept.extend(blobs);
+        }
+    };
+    for (blob, name) in &structure.blob_names {
+        note(name, &mut std::iter::once(*blob));
+    }
+    for (layer, own) in structure.layers.iter().zip(internals) {
+        note(&internal(layer.name), &mut own.iter().map(|blob| blob.address()));
+    }
+    kept
 }
 
 /// What a report, and `SYNCEDMEM_KEEP`, call the memory inside of a layer.

@@ -50,6 +50,10 @@ impl Keep {
         })
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn has(&self, name: &[u8]) -> bool {
         self.places(name).next().is_some()
     }
