@@ -7,6 +7,7 @@
 //! - a wait for a context while one of its streams is captured. No call reports it for a non-blocking stream that the library
 //!   was never given, so once it has seen a capture, it waits for contexts no more.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 
 use cudarc::driver::sys::{CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus_enum as Status};
@@ -23,17 +24,24 @@ pub struct RelaxedCapture<'d> {
     before: Option<c_int>,
 }
 
+thread_local! {
+    /// The thread's own mode, which could not be restored: the next guard restores it.
+    static OWED: Cell<Option<c_int>> = const { Cell::new(None) };
+}
+
 impl<'d> RelaxedCapture<'d> {
     pub fn begin(driver: &'d Driver) -> Self {
-        RelaxedCapture { driver, before: driver.exchange_capture_mode(Mode::CU_STREAM_CAPTURE_MODE_RELAXED as c_int) }
+        const RELAXED: c_int = Mode::CU_STREAM_CAPTURE_MODE_RELAXED as c_int;
+        let found = driver.exchange_capture_mode(RELAXED);
+        let before = found.map(|mode| OWED.take().filter(|_| mode == RELAXED).unwrap_or(mode));
+        RelaxedCapture { driver, before }
     }
 }
 
 impl Drop for RelaxedCapture<'_> {
     fn drop(&mut self) {
-        if let Some(before) = self.before {
-            self.driver.exchange_capture_mode(before);
-        }
+        let restored = |before| self.driver.exchange_capture_mode(before).is_some();
+        OWED.set(self.before.filter(|&before| !restored(before) && !restored(before)).or(OWED.get()));
     }
 }
 

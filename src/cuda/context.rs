@@ -3,14 +3,15 @@
 
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use cudarc::driver::sys::{CUcontext, CUctx_st};
 
 use super::MOST_DEVICES;
 use super::driver::{Driver, Stream, output};
-use super::{runtime, status};
+use super::{process, runtime, status};
 use crate::error::{DriverFailure, Error};
+use crate::platform::text::warn_once;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context(usize);
@@ -45,6 +46,9 @@ thread_local! {
     /// What this thread last found current. As no id is used twice, context and device of this id stay what they are.
     static LAST: Cell<Current> = const { Cell::new(Current::NONE) };
     static FOUND: Cell<Found> = const { Cell::new(Found::Outside) };
+    /// The call that failed to make this thread's own context current again, and whether the present operation has met it. It is
+    /// the error of all queries, up to the end of the next operation that makes one.
+    static LOST: Cell<Option<(DriverFailure, bool)>> = const { Cell::new(None) };
 }
 
 /// What an [`Operation`] found current.
@@ -59,6 +63,8 @@ enum Found {
 /// While it lives, the calling thread asks once for its current context: only the library runs, which restores the context.
 pub struct Operation {
     is_outermost: bool,
+    /// Whether an earlier one has left [`LOST`].
+    was_lost: bool,
 }
 
 impl Operation {
@@ -66,8 +72,9 @@ impl Operation {
         let is_outermost = matches!(FOUND.get(), Found::Outside);
         if is_outermost {
             FOUND.set(Found::NotAsked);
+            LOST.set(LOST.get().map(|(failure, _)| (failure, false)));
         }
-        Operation { is_outermost }
+        Operation { is_outermost, was_lost: LOST.get().is_some() }
     }
 }
 
@@ -83,6 +90,7 @@ impl Drop for Operation {
     fn drop(&mut self) {
         if self.is_outermost {
             FOUND.set(Found::Outside);
+            LOST.set(LOST.get().filter(|(_, is_met)| !(self.was_lost && *is_met)));
         }
     }
 }
@@ -94,6 +102,7 @@ pub struct ContextGuard<'d> {
     id: u64,
     /// Current again afterwards.
     pub before: Option<Context>,
+    is_pushed: bool,
     /// Of the operation, in which another context is current now.
     found: Found,
 }
@@ -104,15 +113,23 @@ impl<'d> ContextGuard<'d> {
     }
 
     pub fn enter_from(driver: &'d Driver, before: Option<Current>, context: Context) -> Result<Self, DriverFailure> {
-        let own = before.filter(|before| before.context == context);
-        let before = before.map(|before| before.context);
-        let found = FOUND.get();
-        if own.is_none() {
-            // SAFETY: the handle comes from the driver, which refuses a context that is gone.
-            unsafe { driver.context_push(context.handle()) }?;
-            FOUND.set(Found::Outside);
+        match before.filter(|before| before.context == context) {
+            Some(Current { id, .. }) => {
+                Ok(ContextGuard { driver, context, id, before: Some(context), is_pushed: false, found: FOUND.get() })
+            }
+            None => Self::push(driver, before.map(|before| before.context), context),
         }
-        Ok(ContextGuard { driver, context, id: own.map_or(0, |own| own.id), before, found })
+    }
+
+    fn push(driver: &'d Driver, before: Option<Context>, context: Context) -> Result<Self, DriverFailure> {
+        let found = FOUND.get();
+        // SAFETY: the handle comes from the driver, which refuses a context that is gone.
+        if let Err(failure) = unsafe { driver.context_push(context.handle()) } {
+            restore(driver, context, before, found);
+            return Err(failure);
+        }
+        FOUND.set(Found::Outside);
+        Ok(ContextGuard { driver, context, id: 0, before, is_pushed: true, found })
     }
 
     /// The current context, else the primary one of [`runtime::chosen_device`].
@@ -157,18 +174,57 @@ impl<'d> ContextGuard<'d> {
 
 impl Drop for ContextGuard<'_> {
     fn drop(&mut self) {
-        if self.before != Some(self.context) {
-            // SAFETY: the place is writable. It fails if the driver has ended; then nothing is current.
-            let _ = unsafe { self.driver.context_pop(&mut std::ptr::null_mut()) };
+        if !self.is_pushed {
+            return;
+        }
+        let mut popped = std::ptr::null_mut();
+        // SAFETY: the place is writable.
+        let answer = unsafe { self.driver.context_pop(&mut popped) };
+        if answer.is_ok() && Context::of(popped) == Some(self.context) {
+            LOST.set(None);
             FOUND.set(self.found);
+        } else {
+            restore(self.driver, self.context, self.before, self.found);
         }
     }
+}
+
+/// Makes `before` current again after a push that failed, or a pop that failed or met another context. On failure, standard error
+/// gets a line, and the thread's next operation the error: nothing is done in a context that is only believed to be current.
+#[cold]
+fn restore(driver: &Driver, pushed: Context, before: Option<Context>, found: Found) {
+    const CALL: &str =
+        "cuCtxSetCurrent, called to make this thread's own context current again (call cudaSetDevice now),";
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    // A driver that has ended has nothing current.
+    let answer = if process::usable().is_ok() { try_to_restore(driver, pushed, before) } else { Ok(()) };
+    let lost = answer.err().map(|failure| DriverFailure { call: CALL, ..failure });
+    LOST.set(lost.map(|failure| (failure, false)));
+    FOUND.set(if lost.is_some() && matches!(found, Found::Asked(_)) { Found::NotAsked } else { found });
+    lost.into_iter().for_each(|failure| warn_once(&WARNED, format_args!("{}", Error::from(failure))));
+}
+
+/// Asks first: the driver may have pushed or popped and returned an error of earlier work.
+fn try_to_restore(driver: &Driver, pushed: Context, before: Option<Context>) -> Result<(), DriverFailure> {
+    let set = |context: Option<Context>| {
+        // SAFETY: the driver refuses a context that is gone.
+        unsafe { driver.context_set_current(context.map_or(std::ptr::null_mut(), Context::handle)) }
+    };
+    let now = current_handle(driver)?;
+    if now == Some(pushed) && now != before {
+        set(None)?;
+    }
+    if current_handle(driver)? == before { Ok(()) } else { set(before) }
 }
 
 /// Makes one query where the thread has the same context as when it last asked.
 pub fn current(driver: &Driver) -> Result<Option<Current>, DriverFailure> {
     if let Found::Asked(found) = FOUND.get() {
         return Ok(found);
+    }
+    if let Some((failure, _)) = LOST.get() {
+        LOST.set(Some((failure, true)));
+        return Err(failure);
     }
     let now = ask_for_current(driver)?;
     LAST.set(now.unwrap_or(Current::NONE));
@@ -185,11 +241,15 @@ fn ask_for_current(driver: &Driver) -> Result<Option<Current>, DriverFailure> {
     if id == Some(last.id) {
         return Ok(Some(last));
     }
-    // SAFETY: the driver only writes the handle.
-    let handle = output(std::ptr::null_mut(), |context| unsafe { driver.context_get_current(context) })?;
-    let Some(context) = Context::of(handle) else { return Ok(None) };
+    let Some(context) = current_handle(driver)? else { return Ok(None) };
     let id = *id.get_or_insert_with(|| driver.context_id().unwrap_or(0));
     Ok(Some(Current { context, id, device: None }))
+}
+
+fn current_handle(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
+    // SAFETY: the driver only writes the handle.
+    let handle = output(std::ptr::null_mut(), |context| unsafe { driver.context_get_current(context) })?;
+    Ok(Context::of(handle))
 }
 
 /// The ordinal of the device for this thread's new blocks.
@@ -208,7 +268,9 @@ pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Res
         Err(Error::Driver(failure)) if status::can_be_recreated(failure.status) => {
             PRIMARY.iter().for_each(|kept| kept.store(std::ptr::null_mut(), Relaxed));
             let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device());
-            work(&ContextGuard::enter_from(driver, None, primary(driver, ordinal)?)?)
+            // A dead context of the same handle may be current: the driver revives it for the push alone.
+            let before = current(driver)?.map(|dead| dead.context);
+            work(&ContextGuard::push(driver, before, primary(driver, ordinal)?)?)
         }
         answer => answer,
     }

@@ -82,6 +82,8 @@ entry_points! {
         cuDeviceGetName as device_name(name: *mut c_char, bytes: c_int, device: CUdevice);
         cuDevicePrimaryCtxRetain as primary_retain(context: *mut CUcontext, device: CUdevice);
         cuCtxGetCurrent as context_get_current(context: *mut CUcontext);
+        /// Replaces the top of the thread's stack of contexts; NULL pops it.
+        cuCtxSetCurrent as context_set_current(context: CUcontext);
         cuCtxPushCurrent_v2 as context_push(context: CUcontext);
         cuCtxPopCurrent_v2 as context_pop(context: *mut CUcontext);
         cuCtxGetDevice as context_device(device: *mut CUdevice);

@@ -173,6 +173,18 @@ fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
             });
         }
     }
+    let work = || _ = filled(BYTES, 1).gpu_data();
+    let ((), calls) = gpu.watch(work);
+    for fault in faults(&calls, &[4242]).filter(|fault| fault.function == "cuThreadExchangeStreamCaptureMode") {
+        for times in [1, 2, 3] {
+            gpu.fail_times(fault.function, fault.nth, fault.status, times);
+            work();
+            gpu.control().simcuda_clear_faults();
+            // A mode that could not be restored at once is by the next use.
+            work();
+            assert_eq!(exchange(THREAD_LOCAL), THREAD_LOCAL, "{fault}, {times} times");
+        }
+    }
 }
 
 fn a_driver_that_cannot_answer_about_captures_serves_as_without_one() {

@@ -1,5 +1,6 @@
 //! Contexts and devices: the calling thread's context is left as it was found, and a block lives and dies in its own.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 
 use crate::support::allocators;
@@ -199,12 +200,101 @@ fn an_allocator_of_the_programs_may_change_the_context() {
     assert_bytes(&object.host_bytes(BYTES), &pattern(5, BYTES), &"");
 }
 
+/// Makes, copies and frees blocks of two devices on this thread, in whose stack of contexts `below` lies. Returns the calls. What
+/// is current is checked, and no outcome: a call may fail.
+fn use_two_devices(gpu: &Gpu, stream: &Stream, below: Handle, fault: Option<Fault>, what: &str) -> Vec<Call> {
+    let devices = [gpu.primary(0), gpu.primary(1)];
+    assert_eq!((gpu.cuCtxPushCurrent_v2(below), gpu.cuCtxPushCurrent_v2(devices[0])), (0, 0));
+    gpu.control().simcuda_clear_log();
+    fault.iter().for_each(|fault| gpu.arm(fault));
+    let mut objects = devices.map(|device| {
+        assert_eq!(gpu.cuCtxSetCurrent(device), 0);
+        let mut object = Object::holding(&pattern(1, BYTES));
+        let _ = object.gpu_data();
+        object
+    });
+    for device in devices {
+        assert_eq!(gpu.cuCtxSetCurrent(device), 0);
+        for object in &mut objects {
+            let _ = (object.mutable_cpu_data(), object.push(stream.handle()), object.mutable_gpu_data());
+            let _ = (object.pull(stream.handle()), object.wait());
+            assert_eq!(gpu.current(), device, "{what}: another context is current");
+        }
+    }
+    for object in objects {
+        drop(object);
+        assert_eq!(gpu.current(), devices[1], "{what}: another context is current");
+    }
+    let calls = gpu.log();
+    gpu.control().simcuda_clear_faults();
+    for context in [devices[1], below] {
+        assert_eq!((gpu.current(), gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut())), (context, 0), "{what}");
+    }
+    assert!(gpu.current().is_null(), "{what}");
+    calls
+}
+
+/// `homes` has the contexts of the blocks that earlier calls have made.
+fn frees_were_made_in_the_context_of_their_blocks(calls: &[Call], homes: &mut HashMap<String, String>, what: &str) {
+    for call in calls.iter().filter(|call| call.status == 0) {
+        let field = |name| call.field(name).unwrap_or_default().to_string();
+        match call.function.as_str() {
+            "cuMemAlloc_v2" => _ = homes.insert(field("ptr"), field("ctx")),
+            "cuMemFree_v2" => assert_eq!(homes.remove(&field("ptr")), Some(field("ctx")), "{what}: {call:?}"),
+            _ => {}
+        }
+    }
+}
+
+fn a_push_or_pop_that_fails_leaves_neither_the_thread_nor_a_free_in_another_devices_context() {
+    let gpu = simulated_gpu().with_devices(2);
+    let (stream, below) = (gpu.stream(), Created::new(&gpu));
+    let mut homes = HashMap::new();
+    let calls = use_two_devices(&gpu, &stream, below.1, None, "without a fault");
+    let moves: Vec<_> = calls.into_iter().filter(|call| call.function.ends_with("Current_v2")).collect();
+    for fault in faults(&moves, &[1, 700, 4242]) {
+        let what = fault.to_string();
+        let calls = use_two_devices(&gpu, &stream, below.1, Some(fault), &what);
+        assert!(calls.iter().any(|call| call.status == fault.status), "{what}: it was not met");
+        frees_were_made_in_the_context_of_their_blocks(&calls, &mut homes, &what);
+    }
+    assert!(moves.len() > 30, "only {} pushes and pops", moves.len());
+}
+
+fn a_context_that_cannot_be_made_current_again_is_an_error_before_anything_else_is_done() {
+    let gpu = simulated_gpu().with_devices(2);
+    let [first, second] = [0, 1].map(|device| gpu.primary(device));
+    assert_eq!(gpu.cuCtxSetCurrent(second), 0);
+    let mut object = Object::holding(&pattern(1, BYTES));
+    object.gpu_data().unwrap();
+    object.mutable_cpu_data().unwrap();
+    assert_eq!(gpu.cuCtxSetCurrent(first), 0);
+    gpu.fail("cuCtxPopCurrent_v2", 1, 4242);
+    gpu.fail("cuCtxSetCurrent", 1, 4243);
+    assert!(object.gpu_data().is_ok(), "the copy was made");
+    assert_eq!(gpu.current(), second);
+    object.mutable_cpu_data().unwrap();
+    let (outcome, calls) = gpu.watch(|| object.gpu_data());
+    assert_eq!((outcome, names(&calls)), (Err(SYNCEDMEM_ERROR_DRIVER), vec!["cuGetErrorName", "cuGetErrorString"]));
+    assert_has(&last_error(), &["cuCtxSetCurrent", "(4243)", "context", "cudaSetDevice"]);
+    // From now on, what is current is taken for what the program made current.
+    assert!(object.gpu_data().is_ok(), "{}", last_error());
+    let ((), calls) = gpu.watch(|| drop(object));
+    let home = format!("{second:?}");
+    assert!(calls.iter().any(|call| call.function == "cuMemFree_v2" && call.field("ctx") == Some(&home)), "{calls:?}");
+    while !gpu.current().is_null() {
+        assert_eq!(gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut()), 0);
+    }
+}
+
 crate::support::harness::tests![
     every_operation_from_every_state_leaves_the_current_context_as_it_found_it,
     an_operation_pushes_nothing_that_it_does_not_pop,
     a_new_block_belongs_to_the_current_context_or_else_to_device_0,
     a_block_keeps_its_device_whichever_is_current_later,
     blocks_are_freed_from_any_thread_with_any_context_current,
-    a_callers_stream_may_belong_to_another_context_than_the_current_one;
+    a_callers_stream_may_belong_to_another_context_than_the_current_one,
+    a_push_or_pop_that_fails_leaves_neither_the_thread_nor_a_free_in_another_devices_context,
+    a_context_that_cannot_be_made_current_again_is_an_error_before_anything_else_is_done;
     alone_with_driver(&[]): an_allocator_of_the_programs_may_change_the_context
 ];
