@@ -23,7 +23,7 @@ use crate::caffe;
 use crate::cuda::{self, driver::Driver};
 use crate::error::Error;
 use crate::memory::arena;
-use crate::memory::arena::device::Place;
+use crate::memory::arena::device::{Devices, Place};
 use crate::memory::{blocks, device, host};
 use crate::platform::sync::Ordering;
 use crate::platform::thread_pointer::ThreadPointer;
@@ -166,7 +166,7 @@ impl SyncedMemory {
     pub(super) fn end_sharing(share: Option<Share>) {
         if share.map(drop).is_some() && !share::is_any() {
             arena::host::release_idle();
-            arena::device::release_idle(None);
+            arena::device::release_idle(Devices::All);
         }
     }
 

@@ -1,35 +1,30 @@
-use std::ffi::c_int;
-
 use syncedmem_trace::kind::Kind;
 
 use crate::cuda::context::current_device;
 use crate::cuda::driver_in_use;
 use crate::memory::arena;
+use crate::memory::arena::device::Devices;
 use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::host::registration;
 
 /// Waits for the blocks' contexts, and returns the bytes that it gave back.
 pub fn trim(kind: Kind) -> u64 {
-    give_back(kind, cache::device::give_back_all, registration::give_back_all, None)
+    give_back(kind, cache::device::give_back_all, registration::give_back_all, Devices::All)
 }
 
 /// As [`trim`], for the thread's current device alone: without a wait for others.
 pub fn trim_current_device(kind: Kind) -> u64 {
-    let here = driver_in_use().and_then(|driver| current_device(driver).ok());
+    let current = driver_in_use().and_then(|driver| current_device(driver).ok());
+    let here = current.map_or(Devices::Unknown, Devices::Only);
     give_back(kind, cache::device::give_back_near, registration::give_back_near, here)
 }
 
-fn give_back(
-    kind: Kind,
-    from_driver: impl Fn(Kind) -> u64,
-    registered: impl Fn() -> u64,
-    device: Option<c_int>,
-) -> u64 {
+fn give_back(kind: Kind, from_driver: impl Fn(Kind) -> u64, registered: impl Fn() -> u64, devices: Devices) -> u64 {
     match kind {
         Kind::Pageable => cache::host::give_back_all() + arena::host::release_idle(),
         Kind::Pinned => from_driver(kind) + registered(),
-        Kind::Device => arena::device::release_idle(device) + from_driver(kind),
+        Kind::Device => arena::device::release_idle(devices) + from_driver(kind),
     }
 }
 

@@ -172,8 +172,34 @@ fn an_object_that_ends_gives_its_block_back_on_any_thread() {
     assert_eq!(lend(&mut next), address);
 }
 
+fn without_a_known_device_no_arena_is_trimmed() {
+    let gpu = simulated_gpu().with_devices(2);
+    let mut objects = [0, 1].map(|device| {
+        assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(device)), 0);
+        let mut object = shared(BYTES);
+        lend(&mut object);
+        discard(&mut object);
+        object
+    });
+    // The first attempt's context cannot be left, so the trim before the second does not know which device is the thread's.
+    assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
+    gpu.fail_times("cuMemAlloc_v2", 1, 2, 2);
+    gpu.fail("cuCtxPopCurrent_v2", 1, 4242);
+    gpu.fail("cuCtxSetCurrent", 1, 4243);
+    let mut object = Object::new(BYTES);
+    assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), "{}", last_error());
+    assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER), "{}", last_error());
+    for (device, object) in objects.iter_mut().enumerate() {
+        assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(device as i32)), 0);
+        let (_, calls) = gpu.watch(|| lend(object));
+        assert!(!names(&calls).contains(&"cuMemAlloc_v2"), "device {device}: {calls:?}");
+    }
+    assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
+}
+
 harness::tests![
     alone_with_driver(&[]):
+    without_a_known_device_no_arena_is_trimmed,
     blocks_with_lives_one_after_the_other_are_one_and_are_handed_over_without_a_wait,
     an_arena_that_is_too_small_grows_into_one_block_once_nothing_is_lent,
     a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not,

@@ -164,11 +164,21 @@ pub fn give_back(address: NonNull<c_void>, mut allocation: Allocation) {
     ARENAS.with(|arenas| arenas.device.iter_mut().any(|arena| arena.give_back(address)));
 }
 
-/// Gives back the chunks of arenas without blocks, on one device or on all; returns their bytes.
-pub fn release_idle(device: Option<c_int>) -> u64 {
+/// The devices whose arenas are concerned.
+#[derive(Clone, Copy, Debug)]
+pub enum Devices {
+    All,
+    /// Its ordinal.
+    Only(c_int),
+    /// The thread's current device is not known.
+    Unknown,
+}
+
+/// Gives back the chunks of arenas without blocks; returns their bytes.
+pub fn release_idle(devices: Devices) -> u64 {
     let Some(driver) = driver_in_use() else { return 0 };
     let mut released = 0;
-    while let Some(chunks) = ARENAS.with(|arenas| arenas.device.iter_mut().find_map(|arena| arena.release(device))) {
+    while let Some(chunks) = ARENAS.with(|arenas| arenas.device.iter_mut().find_map(|arena| arena.release(devices))) {
         for chunk in chunks {
             released += chunk.allocation.room as u64;
             end(driver, chunk);
@@ -267,9 +277,13 @@ impl Arena {
         span.is_some()
     }
 
-    fn release(&mut self, device: Option<c_int>) -> Option<Vec<Chunk>> {
-        let of_device = |chunk: &Chunk| device.is_none_or(|device| chunk.allocation.device == device);
-        let is_wanted = self.is_idle() && self.chunks.first().is_some_and(of_device);
+    fn release(&mut self, devices: Devices) -> Option<Vec<Chunk>> {
+        let is_there = |chunk: &Chunk| match devices {
+            Devices::All => true,
+            Devices::Only(device) => chunk.allocation.device == device,
+            Devices::Unknown => false,
+        };
+        let is_wanted = self.is_idle() && self.chunks.first().is_some_and(is_there);
         is_wanted.then(|| std::mem::take(&mut self.chunks))
     }
 }
