@@ -68,7 +68,6 @@ extern "C" fn parent() {
 extern "C" fn child() {
     loaded::forget_walks();
     object::begin_child();
-    arena::host::begin_child();
     call_counts::forget();
     control::after_fork_in_child();
     recorder::begin_child();

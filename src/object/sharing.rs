@@ -197,11 +197,11 @@ impl SyncedMemory {
     fn lent(&self, zeroed: bool) -> Result<Option<*mut c_void>, Error> {
         let claim = self.claim(Blocking::Yes).map_err(refused)?;
         let (now, bytes) = (self.state()?, self.size.load(Ordering::Relaxed));
-        let offset = claim.with(|entry| entry.share.as_ref().map(|share| share.place.offset));
+        let place = claim.with(|entry| entry.share.as_ref().map(|share| share.place));
         // Otherwise another thread was first.
-        let (None, Some(offset)) = (now.host, offset) else { return Ok(None) };
+        let (None, Some(place)) = (now.host, place) else { return Ok(None) };
         let request = host::Request { bytes, zeroed, pinned: false, aligned: false, holder: self.address() };
-        let Some(host::HostMemory { address, .. }) = host::lend(request, offset) else {
+        let Some(host::HostMemory { address, .. }) = host::lend(request, place) else {
             drop(claim);
             self.keep_apart()?;
             return Ok(None);

@@ -1,13 +1,17 @@
-//! The arenas' system calls, which this suite stands in front of: while one lasts, other threads go on, and forks.
+//! What the arenas reserve, and their system calls, which this suite stands in front of: while one lasts, other threads go on,
+//! and forks.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use super::given_up::{LAYER, shared, within};
+use super::given_up::{LAYER, discard, inner, shared, within};
+use crate::support::pools::MIB;
 use crate::support::*;
+use syncedmem::abi::net;
 
 /// What another thread does during this thread's next such call.
 type Beside = (Call, fn());
@@ -19,12 +23,15 @@ thread_local! {
 #[derive(Clone, Copy, PartialEq)]
 enum Call {
     Map,
-    Protect,
     Release,
 }
 
 /// Numbers of calls during which the other thread ended its work.
 static WENT_ON: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of the arenas' mappings, less those that were unmapped. No other ones are as large here.
+static RESERVED: AtomicIsize = AtomicIsize::new(0);
+/// The most that a mapping may have.
+static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 fn beside(call: Call) {
     let Some((_, work)) = BESIDE.get().filter(|(wanted, _)| *wanted == call) else { return };
@@ -46,24 +53,37 @@ unsafe extern "C" fn mmap(
     file: c_int,
     from: i64,
 ) -> *mut c_void {
-    if access == libc::PROT_NONE && kind & libc::MAP_NORESERVE != 0 {
+    if kind & libc::MAP_NORESERVE != 0 {
         beside(Call::Map);
+        if bytes > LIMIT.load(Relaxed) {
+            return libc::MAP_FAILED;
+        }
+        RESERVED.fetch_add(bytes as isize, Relaxed);
     }
     unsafe { libc::syscall(libc::SYS_mmap, at, bytes, access, kind, file, from) as *mut c_void }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn mprotect(at: *mut c_void, bytes: usize, access: c_int) -> c_int {
-    beside(Call::Protect);
-    unsafe { libc::syscall(libc::SYS_mprotect, at, bytes, access) as c_int }
+unsafe extern "C" fn munmap(at: *mut c_void, bytes: usize) -> c_int {
+    beside(Call::Release);
+    if bytes >= MIB {
+        RESERVED.fetch_sub(bytes as isize, Relaxed);
+    }
+    unsafe { libc::syscall(libc::SYS_munmap, at, bytes) as c_int }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn madvise(at: *mut c_void, bytes: usize, advice: c_int) -> c_int {
-    if advice == libc::MADV_DONTNEED {
-        beside(Call::Release);
-    }
-    unsafe { libc::syscall(libc::SYS_madvise, at, bytes, advice) as c_int }
+fn planned(bytes: usize, offset: usize, whole: usize) -> Object {
+    let mut object = shared(bytes);
+    unsafe { net::place(inner(&mut object), offset, whole) };
+    object
+}
+
+/// What a layer that writes the object is lent, filled.
+fn written(object: &mut Object, bytes: usize, value: u8) -> usize {
+    let data = within(LAYER, || object.mutable_cpu_data().unwrap());
+    unsafe { data.write_bytes(value, bytes) };
+    assert_eq!(data.addr() % 64, 16, "as glibc's large blocks");
+    data.addr()
 }
 
 /// Lends a block, and gives it back; returns its address.
@@ -75,27 +95,22 @@ fn lend(bytes: usize) -> usize {
 }
 
 fn other_threads_lend_while_one_waits_for_the_system() {
-    // Its end releases the arenas' pages.
+    // Its end releases the arenas' ranges.
     let last = shared(100);
     let lend_beside = || _ = lend(1 << 20);
-    for (call, bytes) in [(Call::Map, 1 << 20), (Call::Protect, 5 << 20)] {
-        BESIDE.set(Some((call, lend_beside)));
-        lend(bytes);
-    }
+    BESIDE.set(Some((Call::Map, lend_beside)));
+    lend(5 << 20);
     BESIDE.set(Some((Call::Release, lend_beside)));
     drop(last);
-    assert_eq!(WENT_ON.load(Relaxed), 3);
+    assert_eq!(WENT_ON.load(Relaxed), 2);
     lend(5 << 20);
 }
 
-/// The address of the first thread's block.
-static BEFORE: AtomicUsize = AtomicUsize::new(0);
-
-fn a_child_that_is_forked_while_another_thread_releases_pages_uses_the_same_arena() {
-    // Its end releases the arenas' pages.
+fn a_child_that_is_forked_while_another_thread_releases_a_range_lends_too() {
+    // Its end releases the arenas' ranges.
     let last = shared(100);
-    BEFORE.store(lend(1 << 20), Relaxed);
-    let fork = || in_a_child(|| assert_eq!(lend(1 << 20), BEFORE.load(Relaxed)));
+    lend(1 << 20);
+    let fork = || in_a_child(|| _ = lend(5 << 20));
     BESIDE.set(Some((Call::Release, fork)));
     drop(last);
     assert_eq!(WENT_ON.load(Relaxed), 1);
@@ -107,9 +122,88 @@ fn forks_beside_threads_that_lend_leave_every_arena_usable() {
     assert!(crate::support::beside(4, lend_two, forks) >= 4);
 }
 
+fn reserved() -> usize {
+    RESERVED.load(Relaxed).try_into().unwrap()
+}
+
+fn an_arena_reserves_what_the_plan_needs_and_ends_with_the_last_shared_object() {
+    for whole in [MIB, 10 * MIB, 50 * MIB] {
+        let mut objects = [planned(100_000, 0, whole), planned(50_000, whole - 50_176, whole)];
+        let addresses = objects.each_mut().map(|object| written(object, 50_000, 7));
+        assert_eq!(addresses[1] - addresses[0], whole - 50_176);
+        assert!((whole..=whole + 2 * MIB).contains(&reserved()), "{whole}: {} bytes", reserved());
+        drop(objects);
+        assert_eq!(RESERVED.load(Relaxed), 0, "{whole}");
+    }
+}
+
+fn threads_with_small_nets_reserve_little() {
+    const THREADS: usize = 8;
+    let barrier = Barrier::new(THREADS);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let mut object = planned(100_000, 0, 300_032);
+                written(&mut object, 100_000, 7);
+                barrier.wait();
+                assert!(reserved() <= THREADS * 2 * MIB, "{} bytes", reserved());
+                barrier.wait();
+            });
+        }
+    });
+}
+
+fn a_block_stays_while_a_later_plan_needs_more_and_then_both_plans_share_the_memory() {
+    const SMALL: usize = 2 * MIB;
+    const LARGE: usize = 40 * MIB;
+    let (mut first, mut second) = (planned(100_000, 0, SMALL), planned(100_000, 30 * MIB, LARGE));
+    let early = written(&mut first, 100_000, 1);
+    written(&mut second, 100_000, 2);
+    assert!(first.host_bytes(100_000) == [1; 100_000], "the earlier plan's block is as it was");
+    assert!(reserved() <= SMALL + LARGE + 2 * MIB, "{} bytes", reserved());
+    // It was kept apart by that read.
+    let mut again = planned(100_000, MIB, SMALL);
+    let [low, high] = [written(&mut again, 100_000, 3), second.mutable_cpu_data().unwrap().addr()];
+    assert_eq!(high - low, 29 * MIB, "in one range");
+    assert_eq!(first.mutable_cpu_data().unwrap().addr(), early);
+    drop(first);
+    discard(&mut again);
+    assert_eq!(written(&mut again, 100_000, 3), low);
+    assert!(reserved() <= LARGE + MIB, "the earlier range has ended: {} bytes", reserved());
+}
+
+fn what_finds_no_gap_gets_a_further_range_and_then_one_range_serves_all() {
+    let mut objects: Vec<_> = (0..20).map(|_| planned(MIB, 0, MIB + 256)).collect();
+    for pass in 0..3 {
+        let mut places: Vec<_> = objects.iter_mut().map(|object| written(object, MIB, 5)).collect();
+        places.sort_unstable();
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] > MIB), "they do not overlap");
+        assert!(reserved() <= 2 * 20 * MIB, "{} bytes", reserved());
+        assert!(pass == 0 || places[19] - places[0] == 19 * (MIB + 256), "in one range: {places:x?}");
+        objects.iter_mut().for_each(discard);
+    }
+}
+
+fn where_the_system_refuses_a_plan_its_blocks_are_lent_one_by_one_or_not_shared() {
+    LIMIT.store(2 * MIB, Relaxed);
+    let mut objects: Vec<_> = (0..4).map(|at| planned(MIB, at * 10 * MIB, 40 * MIB)).collect();
+    objects.iter_mut().for_each(|object| _ = written(object, MIB, 5));
+    assert!((1..=8 * MIB).contains(&reserved()), "{} bytes", reserved());
+    LIMIT.store(0, Relaxed);
+    let mut object = planned(MIB, 0, 40 * MIB);
+    within(LAYER, || object.mutable_cpu_data().unwrap());
+    discard(&mut object);
+    assert!(object.cpu_data().is_ok(), "it was not shared");
+}
+
 harness::tests![
     alone(&[]):
     other_threads_lend_while_one_waits_for_the_system,
-    a_child_that_is_forked_while_another_thread_releases_pages_uses_the_same_arena,
-    forks_beside_threads_that_lend_leave_every_arena_usable
+    a_child_that_is_forked_while_another_thread_releases_a_range_lends_too,
+    forks_beside_threads_that_lend_leave_every_arena_usable,
+    an_arena_reserves_what_the_plan_needs_and_ends_with_the_last_shared_object,
+    threads_with_small_nets_reserve_little,
+    a_block_stays_while_a_later_plan_needs_more_and_then_both_plans_share_the_memory,
+    what_finds_no_gap_gets_a_further_range_and_then_one_range_serves_all,
+    where_the_system_refuses_a_plan_its_blocks_are_lent_one_by_one_or_not_shared
 ];

@@ -20,6 +20,7 @@ use syncedmem_trace::event::{Origin, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
+use super::arena::device::Place;
 use super::arena::host as arena;
 use super::blocks::{self, Block, Freed, Maker};
 use super::cache::{self, host::Kept};
@@ -124,12 +125,12 @@ pub fn allocate(request: Request) -> Result<HostMemory, Error> {
     }
 }
 
-/// A block of the thread's arena, at `offset` if that is free. `None`: [`allocate`] has one, or the error.
-pub fn lend(request: Request, offset: Option<usize>) -> Option<HostMemory> {
+/// A block of the thread's arena. `None`: [`allocate`] has one, or the error.
+pub fn lend(request: Request, place: Place) -> Option<HostMemory> {
     let bytes = request.bytes;
     let span = recorder::begin(c"lend", bytes);
     host_usage::admit(bytes).ok()?;
-    let lent = arena::lend(bytes, offset).filter(|&address| {
+    let lent = arena::lend(bytes, place).filter(|&address| {
         let kept = blocks::keep(address, Block::new(Maker::Arena, bytes, request.holder));
         kept.inspect_err(|_| arena::give_back(address)).is_ok()
     });
