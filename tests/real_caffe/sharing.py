@@ -13,8 +13,9 @@ from checking import Checks
 from training import train
 from tree import Finished
 
-# In the gate; sharing_nightly.py has thousands.
+# In the gate; sharing_nightly.py has thousands, and hundreds.
 NETS = 12
+SEQUENCES = 60
 
 
 def preloaded(checks: Checks, names: Path | None = None) -> str:
@@ -83,6 +84,34 @@ def random_nets_compute_the_same(checks: Checks) -> str:
     return f"{NETS} nets"
 
 
+def random_sequences(checks: Checks, first: int, count: int) -> list[str]:
+    """The seeds of those sequences that compute something else with names of layers, and on shared memory."""
+
+    def run(**settings: str) -> Finished:
+        return checks.python("random_sequences.py", str(first), str(count), ours=False, GLOG_minloglevel="2", **settings)
+
+    original = run()
+    assert original.status == 0, f"the original: pycaffe {original.ending()}"
+    lines = original.out.splitlines()
+    assert len(lines) == count and len(set(lines)) == count and sum("nan:" in line for line in lines) < 0.2 * count, lines
+    different = []
+    for share in ("off", "gradients", "all"):
+        ours = run(**sharing(checks, share))
+        mine = ours.out.splitlines()
+        different += [f"{share} {line.split()[0]}" for line, other in zip(lines, mine) if line != other]
+        if ours.status != 0:
+            different.append(f"{share} {first + len(mine)} {ours.ending()}")
+        assert ("shared memory needed" in ours.err) == (share != "off") or ours.status != 0, ours.err[-500:]
+    return different
+
+
+def random_sequences_compute_the_same(checks: Checks) -> str:
+    """nets and solvers made, reshaped, run in parts, trained, saved and deleted in random sequences, also on threads, compute the same"""
+    different = random_sequences(checks, 0, SEQUENCES)
+    assert not different, f"these differ: {different}"
+    return f"{SEQUENCES} sequences, with names of layers, with gradients and with all"
+
+
 def a_training_on_shared_memory_is_the_same(checks: Checks) -> str:
     """a training on shared memory, with its tests between, ends in the same model and solver state, byte for byte"""
     for share in ("gradients", "all"):
@@ -137,6 +166,7 @@ def what_sharing_would_save_is_what_it_saves(checks: Checks) -> str:
 ALL: list[Callable[[Checks], str]] = [
     every_type_of_layer_computes_the_same_on_shared_memory,
     random_nets_compute_the_same,
+    random_sequences_compute_the_same,
     a_training_on_shared_memory_is_the_same,
     what_is_gone_is_an_exception_that_says_what_to_do,
     what_sharing_would_save_is_what_it_saves,

@@ -17,6 +17,7 @@ from checking import Checks
 
 ROOT = Path(__file__).resolve().parents[2]
 NETS = 2000
+SEQUENCES = 500
 ITERATIONS = (1000, 10000)
 # More than a process's memory differs from run to run, in KiB.
 NOISE = 2048
@@ -44,6 +45,13 @@ def thousands_of_random_nets_compute_the_same(checks: Checks) -> str:
     different = [one for first in range(0, NETS, 100) for one in sharing.random_nets(checks, first, 100)]
     assert not different, f"these differ: {different}"
     return f"{NETS} nets"
+
+
+def hundreds_of_random_sequences_compute_the_same(checks: Checks) -> str:
+    """hundreds of random sequences of what programs do with nets compute the same"""
+    different = [one for first in range(0, SEQUENCES, 100) for one in sharing.random_sequences(checks, first, 100)]
+    assert not different, f"these differ: {different}"
+    return f"{SEQUENCES} sequences"
 
 
 def with_fault(checks: Checks, number: int) -> Path:
@@ -125,6 +133,7 @@ def caffes_own_tests_pass_or_say_what_is_gone(checks: Checks) -> str:
 ALL: list[Callable[[Checks], str]] = [
     deliberate_faults_are_found,
     thousands_of_random_nets_compute_the_same,
+    hundreds_of_random_sequences_compute_the_same,
     a_long_training_does_not_grow,
     caffes_own_tests_pass_or_say_what_is_gone,
 ]
