@@ -12,6 +12,7 @@ pub mod share;
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicBool;
 
 use syncedmem_trace::head::{Access, Head, Side};
 
@@ -26,6 +27,7 @@ use crate::memory::arena;
 use crate::memory::arena::device::{Devices, Place};
 use crate::memory::{blocks, device, host};
 use crate::platform::sync::Ordering;
+use crate::platform::text::warn_once;
 use crate::platform::thread_pointer::ThreadPointer;
 use crate::settings;
 use crate::state::flags::{self, SHARING};
@@ -62,13 +64,33 @@ impl Executing {
     }
 }
 
+/// Why no arena may lend: what the settings promise of host blocks does not hold for its blocks.
+fn unfit() -> Option<&'static str> {
+    if settings::malloc_only() {
+        Some(
+            "free() must be able to free each host block (SYNCEDMEM_HOST_BLOCKS is malloc, or another copy of this library is \
+             loaded), which it cannot with a shared one; unset the variable, or load one copy",
+        )
+    } else if blocks::program().is_some() {
+        Some(
+            "host blocks are to come from the program's own allocator; call syncedmem_set_host_allocator(NULL) to share",
+        )
+    } else {
+        None
+    }
+}
+
 impl SyncedMemory {
     /// Lets the object take its memory from the thread's arena, if nothing has touched it yet. `gone` is the error's sentence.
     /// Returns whether the object is shared.
     pub fn share(&self, gone: &'static CStr) -> Result<bool, Error> {
         self.head()?;
-        let is_wanted = self.size.load(Ordering::Relaxed) > 0 && blocks::program().is_none();
-        if !is_wanted {
+        if self.size.load(Ordering::Relaxed) == 0 {
+            return Ok(false);
+        }
+        if let Some(why) = unfit() {
+            static WARNED: AtomicBool = AtomicBool::new(false);
+            warn_once(&WARNED, format_args!("nothing is shared (SYNCEDMEM_SHARE): {why}"));
             return Ok(false);
         }
         flags::raise_if(true, SHARING);
@@ -183,12 +205,13 @@ impl SyncedMemory {
             return Err(self.given_up());
         }
         // Compat: what a layer reads first holds zeros, and other passes may rely on them.
-        if !is_served || now.word.is_untouched() && access == Access::Read {
+        if !is_served || now.word.is_untouched() && access == Access::Read || unfit().is_some() {
             self.keep_apart()?;
             return Ok(None);
         }
-        // On the host, GPU mode needs page-locked memory, and few layers need any.
-        if side == Side::Device || now.host.is_some() || now.device.is_some() || caffe::is_gpu(false) {
+        // An arena on the host is not page-locked. In GPU mode few layers need any host memory.
+        let is_pinned = || settings::pins() == Some(true) || caffe::is_gpu(false);
+        if side == Side::Device || now.host.is_some() || now.device.is_some() || is_pinned() {
             return Ok(None);
         }
         self.lent(executing == Executing::LayerWithZeros)

@@ -177,11 +177,24 @@ fn flags_become_the_settings_of_the_library() {
         ("--pinned-limit=2G", "PINNED_LIMIT=2G"),
         ("--pool-age=2.5", "POOL_AGE=2.5"),
         ("--pool-budget=1K", "POOL_BUDGET=1K"),
-        ("--share", "SHARE=all"),
+        ("--share=off", "SHARE=off"),
         ("--trace-size=64M", "TRACE_SIZE=64M"),
     ];
     let told = Workshop::new().shell(&flags.map(|(flag, _)| flag), "env | grep ^SYNCEDMEM_ | grep -v TRACE= | sort");
     assert_eq!(told.output, flags.map(|(_, setting)| format!("SYNCEDMEM_{setting}\n")).concat());
+}
+
+#[test]
+fn sharing_is_refused_where_free_is_to_take_each_block() {
+    let workshop = Workshop::new();
+    let why = "--share and --host-blocks malloc exclude each other";
+    workshop.shell(&["--share", "--host-blocks=malloc"], "echo ran").fails(125, &[why, "leave out one"]);
+    let variables = [("SYNCEDMEM_HOST_BLOCKS", "malloc"), ("SYNCEDMEM_SHARE", "gradients")];
+    for (set, option) in variables.into_iter().zip(["--share", "--host-blocks=malloc"]) {
+        let mut command = workshop.command(&[option], &["sh", "-c", "echo ran"]);
+        said(command.env(set.0, set.1)).fails(125, &[why]);
+    }
+    assert_eq!(workshop.shell(&["--share"], "echo $SYNCEDMEM_SHARE").output, "all\n");
 }
 
 #[test]

@@ -106,6 +106,7 @@ struct Prepared {
 }
 
 fn prepare(options: &Options) -> Result<Prepared, String> {
+    options.settings.check()?;
     let library = library::find(options.library.as_deref()).map_err(|error| error.to_string())?;
     if let Some(why) = outcome::must_not_run(&options.program[0]) {
         return Err(why);

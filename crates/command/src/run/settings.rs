@@ -1,5 +1,6 @@
 //! The library's settings as options, with the same words.
 
+use std::env::var_os;
 use std::ffi::OsString;
 
 use clap::Args;
@@ -59,6 +60,19 @@ pub struct Settings {
 impl Settings {
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         self.all().into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
+    }
+
+    /// An error: what is set, here or in the environment, excludes what else is.
+    pub fn check(&self) -> Result<(), String> {
+        let set =
+            |option: &Option<String>, name| option.clone().map_or_else(|| var_os(name), |given| Some(given.into()));
+        let shares = set(&self.share, "SYNCEDMEM_SHARE").is_some_and(|what| what == "all" || what == "gradients");
+        if shares && set(&self.host_blocks, "SYNCEDMEM_HOST_BLOCKS").is_some_and(|how| how == "malloc") {
+            return Err("--share and --host-blocks malloc exclude each other (also as SYNCEDMEM_SHARE and SYNCEDMEM_HOST_BLOCKS): \
+                        free() cannot free memory that is shared; leave out one of them"
+                .to_owned());
+        }
+        Ok(())
     }
 
     pub fn all(&self) -> [(&'static str, Option<String>); 14] {
