@@ -11,7 +11,7 @@ use crate::support::beside;
 use crate::support::skip;
 use crate::trace::reader::Item;
 use crate::trace::*;
-use syncedmem::observe::trace::{self as writer, FileError};
+use syncedmem::observe::trace as writer;
 use syncedmem_trace::event::Site;
 use syncedmem_trace::recording::header::Header;
 
@@ -229,12 +229,21 @@ fn a_program_that_executes_another_one_keeps_what_it_recorded() {
     assert_eq!(all.map(|one| one.header.end.is_some()), [false, false, true]);
 }
 
-fn a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever() {
-    let folder = Folder::new();
-    let path = folder.path("t");
-    let file = std::fs::File::create(&path).unwrap();
-    assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
-    assert_eq!(writer::start(&c_path(&path)), Err(FileError::Locked));
+fn a_file_that_another_program_has_locked_is_left_to_it_and_the_process_has_one_of_its_own() {
+    for contents in ["", "another program's", &"long\n".repeat(10_000)] {
+        let folder = Folder::new();
+        let path = folder.path("t");
+        std::fs::write(&path, contents).unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
+        writer::start(&c_path(&path)).unwrap();
+        record(1);
+        writer::stop();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), contents);
+        let own = folder.path(&format!("t.{}", std::process::id()));
+        assert_eq!(starts(&own), [1]);
+        assert_eq!(header(&own).about.run, header(&own).about.identity);
+    }
 }
 
 crate::support::harness::tests![
@@ -249,5 +258,5 @@ crate::support::harness::tests![
     an_exit_marks_the_recording_as_whole,
     a_forked_child_has_a_file_of_its_own_from_its_first_event_on,
     with_its_number_in_the_name_each_process_has_a_file_of_its_own,
-    a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever
+    a_file_that_another_program_has_locked_is_left_to_it_and_the_process_has_one_of_its_own
 ];

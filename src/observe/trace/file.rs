@@ -27,8 +27,8 @@ pub struct File {
 pub enum Opened {
     /// This process's, and empty.
     Ready(File),
-    /// Another process records to it, in this run.
-    Taken { run: u64 },
+    /// It is another process's, whose run is this one, if it records to it.
+    Taken { run: Option<u64> },
 }
 
 /// Naps that another process has to begin its header: about a second in all.
@@ -50,12 +50,12 @@ impl File {
     fn find_out(self) -> Result<Opened, FileError> {
         let lock = self.lock();
         if lock == Some(false) {
-            return self.taken();
+            return Ok(Opened::Taken { run: self.run_of_holder()? });
         }
         if status(self.descriptor)?.st_size > 0 {
             match self.owner()? {
                 Some(owner) if !owner.ended && is_alive(owner.identity) => {
-                    return Ok(Opened::Taken { run: owner.run });
+                    return Ok(Opened::Taken { run: Some(owner.run) });
                 }
                 Some(_) => {}
                 // Without locks, another process may be about to write its header.
@@ -75,29 +75,29 @@ impl File {
         Ok(status(self.descriptor)?.st_size as u64 == HEADER && header::is_unfinished(&start))
     }
 
-    /// The process with the lock has begun a header, or soon does, or is another program.
-    fn taken(self) -> Result<Opened, FileError> {
+    /// The process with the lock has begun a header, or soon does: it begins with zeros until then. Another program's file begins
+    /// otherwise.
+    fn run_of_holder(self) -> Result<Option<u64>, FileError> {
         for _ in 0..NAPS {
-            match self.owner()? {
-                Some(owner) => return Ok(Opened::Taken { run: owner.run }),
-                None if status(self.descriptor)?.st_size > 0 && self.begins_otherwise()? => break,
+            let start = self.start()?;
+            match Owner::read(&start) {
+                Some(owner) => return Ok(Some(owner.run)),
+                None if start[0] != 0 => break,
                 None => nap(),
             }
         }
-        Err(FileError::Locked)
+        Ok(None)
     }
 
     fn owner(self) -> Result<Option<Owner>, FileError> {
-        let mut start = [0; Owner::BYTES];
-        file::read_start(self.descriptor, &mut start)?;
-        Ok(Owner::read(&start))
+        Ok(Owner::read(&self.start()?))
     }
 
-    /// Whether the file is another program's: a header that is being written begins with zeros.
-    fn begins_otherwise(self) -> Result<bool, FileError> {
-        let mut first = [0];
-        file::read_start(self.descriptor, &mut first)?;
-        Ok(first != [0])
+    /// Zeros beyond the file's end.
+    fn start(self) -> Result<[u8; Owner::BYTES], FileError> {
+        let mut start = [0; Owner::BYTES];
+        file::read_start(self.descriptor, &mut start)?;
+        Ok(start)
     }
 
     /// Whether this process has the lock now; `false`: another one has it; `None`: the file system has no locks.

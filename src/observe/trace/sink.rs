@@ -117,7 +117,7 @@ fn begin() -> Result<(), FileError> {
         match File::open(unsafe { PATH.as_c_str() })? {
             Opened::Ready(file) => return record_to(file, process),
             Opened::Taken { run } => {
-                let _ = RUN.compare_exchange(0, run, Relaxed, Relaxed);
+                let _ = RUN.compare_exchange(0, run.unwrap_or(0), Relaxed, Relaxed);
             }
         }
     }
