@@ -115,13 +115,12 @@ impl InFlight {
         self.event.wait(driver).map_err(|failure| self.error_of(driver, failure))
     }
 
-    /// For a destructor, which cannot keep an object because of a failure.
-    pub fn finish_or_abandon(&self, driver: &Driver) {
-        if let Err(CopyError::Unknown(_)) = self.finish(driver) {
-            // If this fails too, nothing of the context runs any more.
-            let _ = self.event.wait_for_context(driver);
-            self.event.destroy(driver);
-        }
+    /// For a destructor, which cannot keep an object because of a failure. `false`: the copy may still be in flight.
+    pub fn finish_or_abandon(&self, driver: &Driver) -> bool {
+        let Err(CopyError::Unknown(_)) = self.finish(driver) else { return true };
+        let waited = self.event.wait_for_context(driver);
+        self.event.destroy(driver);
+        waited.map_or_else(ends_all_work, |()| true)
     }
 
     /// For an object that no longer exists.

@@ -3,6 +3,7 @@
 
 use super::capture::RelaxedCapture;
 use super::driver::Driver;
+use super::ends_all_work;
 use super::events::Event;
 use crate::error::DriverFailure;
 
@@ -50,8 +51,21 @@ impl StreamEvents {
         Ok(true)
     }
 
-    pub fn wait(&mut self, driver: &Driver) {
-        self.take().for_each(|event| wait(driver, event));
+    /// Waits for all, which then end. After an error the others, and the one that could not be waited for, are still there.
+    pub fn wait(&mut self, driver: &Driver) -> Result<(), DriverFailure> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let _relaxed = RelaxedCapture::begin(driver);
+        for place in &mut self.events {
+            let Some(event) = *place else { continue };
+            match event.wait(driver) {
+                Err(failure) if ends_all_work(failure) => event.destroy(driver),
+                waited => waited?,
+            }
+            *place = None;
+        }
+        Ok(())
     }
 
     pub fn take(&mut self) -> impl Iterator<Item = Event> {

@@ -2,9 +2,11 @@
 #![expect(unsafe_code, reason = "objects live in storage that C++ or malloc owns, and blocks are freed")]
 
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicBool;
 
 use syncedmem_trace::event::{Noticed, What};
 use syncedmem_trace::head::Side;
+use syncedmem_trace::text::Bytes;
 
 use super::dlpack::exchange::end_imports;
 use super::dlpack::tensors::{Fate, Imports};
@@ -15,6 +17,7 @@ use crate::memory::host;
 use crate::observe::control;
 use crate::observe::recorder::{self, Subject};
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::platform::text::warn_once;
 use crate::state::flags;
 use crate::state::word::Word;
 
@@ -150,27 +153,41 @@ impl SyncedMemory {
         // Compat: an inlined constructor leaves the slow bit of an untouched object as the memory was.
         let may_have_entry = before.is_untouched() || before.is_slow();
         let entry = if may_have_entry { TABLE.remove(self.address()) } else { None };
-        let mut kept = entry.map(|entry| self.without_copy(entry));
+        let mut is_over = true;
+        let mut kept = entry.map(|entry| self.without_copy(entry, &mut is_over));
         let word = self.load();
         let owned = self.owned(word);
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
-        // SAFETY: the caller gave up the object's pointers.
-        unsafe { owned.free() };
+        if is_over {
+            // SAFETY: the caller gave up the object's pointers, and no copy uses the blocks.
+            unsafe { owned.free() };
+        }
         Self::end_sharing(kept.as_mut().and_then(|entry| entry.share.take()));
         recorder::record(self.subject(), || What::Ended);
-        Ok(kept.map_or([None, None], |mut entry| entry.tensors.take_imports()))
+        Ok(kept.filter(|_| is_over).map_or([None, None], |mut entry| entry.tensors.take_imports()))
     }
 
-    /// Ends the copy in flight, and drops all but tensors of an earlier object's entry.
+    /// Ends the copy in flight, and drops all but tensors of an earlier object's entry. A copy that cannot be waited for is not over:
+    /// its memory is left to the system.
     #[cold]
-    fn without_copy(&self, mut entry: Entry) -> Entry {
+    fn without_copy(&self, mut entry: Entry, is_over: &mut bool) -> Entry {
         let is_own = entry.is_of(self.identity());
         if let Some(copy) = entry.in_flight.take() {
             if !is_own {
                 copy.abandon();
             } else if let Some(driver) = cuda::driver_in_use() {
                 let span = recorder::begin_wait();
-                copy.finish_or_abandon(driver);
+                *is_over = copy.finish_or_abandon(driver);
+                if !*is_over {
+                    static WARNED: AtomicBool = AtomicBool::new(false);
+                    let bytes = Bytes(self.size.load(Ordering::Relaxed) as u64);
+                    warn_once(
+                        &WARNED,
+                        format_args!(
+                            "a copy of {bytes} could not be waited for when its object ended; its memory is left to the system"
+                        ),
+                    );
+                }
                 self.tell_completed(span, copy);
             }
         }

@@ -246,7 +246,69 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
     assert_eq!(errors.concat(), "");
 }
 
+/// The driver answers so to every wait.
+fn fail_waits(gpu: &Gpu) {
+    for wait in ["cuEventSynchronize", "cuCtxSynchronize", "cuStreamSynchronize"] {
+        gpu.fail_times(wait, 1, 4242, 100);
+    }
+}
+
+fn a_block_whose_stream_cannot_be_waited_for_is_freed_only_once_it_can() {
+    let gpu = simulated_gpu();
+    pools::set_pools(false);
+    let stream = gpu.stream();
+    for function in ["cuCtxPushCurrent_v2", "cuEventSynchronize"] {
+        let mut object = Object::new(BYTES);
+        let block = object.mutable_gpu_data().unwrap().addr();
+        gpu.control().simcuda_hold_streams();
+        gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(block as u64, 7, BYTES, stream.handle()), 0));
+        assert_eq!(unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) }, SYNCEDMEM_SUCCESS);
+        match function {
+            "cuEventSynchronize" => fail_waits(&gpu),
+            _ => gpu.fail(function, 1, 4242),
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                gpu.control().simcuda_release_streams();
+            });
+            drop(object);
+        });
+        gpu.control().simcuda_clear_faults();
+        stream.synchronize();
+        flush(&gpu);
+        assert_eq!((gpu.alive().device_blocks, gpu.violations().0), (0, 0), "{function}: {}", gpu.violations().1);
+    }
+}
+
+fn the_memory_of_a_copy_that_cannot_be_waited_for_is_left_to_the_system() {
+    let errors = in_a_process_with_a_driver(&[], || {
+        let gpu = simulated_gpu();
+        pools::set_pools(false);
+        let _pinning = Pinning::always();
+        let stream = gpu.stream();
+        for state in [State::AtCpu, State::AtGpu] {
+            let mut object = state.object(&gpu, &stream, BYTES);
+            gpu.control().simcuda_hold_streams();
+            let start = if state == State::AtCpu { object.push(stream.handle()) } else { object.pull(stream.handle()) };
+            assert_eq!(start, SYNCEDMEM_SUCCESS);
+            fail_waits(&gpu);
+            drop(object);
+            gpu.control().simcuda_clear_faults();
+            gpu.control().simcuda_release_streams();
+            stream.synchronize();
+            assert_eq!(gpu.violations(), (0, String::new()), "{state:?}");
+        }
+        drop(stream);
+        // Two objects' blocks are left.
+        std::mem::forget(gpu);
+    });
+    assert!(inside() || errors.lines().count() == 1 && errors.contains("left to the system"), "{errors}");
+}
+
 crate::support::harness::tests![
+    a_block_whose_stream_cannot_be_waited_for_is_freed_only_once_it_can,
+    the_memory_of_a_copy_that_cannot_be_waited_for_is_left_to_the_system,
     every_driver_call_of_every_operation_from_every_state_fails_in_turn,
     every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once,
     every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other,

@@ -153,13 +153,14 @@ fn end(driver: &Driver, chunk: Chunk) {
     let _operation = Operation::begin();
     IdleBlocks::of(Side::Device).end_use(&chunk.allocation);
     // SAFETY: no block of the chunk is lent.
-    unsafe { deferred::give_back_or_leave(driver, chunk.address, &chunk.allocation) };
+    unsafe { deferred::give_back_or_leave(driver, chunk.address, chunk.allocation) };
 }
 
-/// The block may still be in use by work that its stream does before later work, or that was declared.
+/// The block may still be in use by work that its stream does before later work, or that was declared. If that cannot be waited
+/// for, its place stays taken.
 pub fn give_back(address: NonNull<c_void>, mut allocation: Allocation) {
-    if let (false, Some(driver)) = (allocation.behind.is_empty(), driver_in_use()) {
-        allocation.behind.wait(driver);
+    if driver_in_use().is_some_and(|driver| allocation.behind.wait(driver).is_err()) {
+        return;
     }
     ARENAS.with(|arenas| arenas.device.iter_mut().any(|arena| arena.give_back(address)));
 }

@@ -52,11 +52,11 @@ impl Allocation {
         self.identity.is_there(driver, driver::address(address.as_ptr()))
     }
 
-    /// Frees a block, unless a reset has ended it.
+    /// Frees a block behind the streams that were declared, unless a reset has ended it.
     ///
     /// # Safety
     /// The block at `address` is this one. No thread refers to it any more, and no copy in flight uses it.
-    pub unsafe fn give_back(&self, driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+    pub unsafe fn give_back(&mut self, driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
         // SAFETY: the caller of `give_back` guarantees that nothing uses the block.
         match unsafe { self.try_to_give_back(driver, address) } {
             Err(failure) if !status::is_context_gone(failure.status) => return Err(failure),
@@ -67,7 +67,7 @@ impl Allocation {
 
     /// # Safety
     /// As for [`Self::give_back`].
-    unsafe fn try_to_give_back(&self, driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+    unsafe fn try_to_give_back(&mut self, driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
         if !self.is_alive(driver, address)? {
             return Ok(());
         }
@@ -75,6 +75,7 @@ impl Allocation {
         if self.pending_on_legacy {
             synchronize::legacy_stream(driver)?;
         }
+        self.behind.wait(driver)?;
         let _relaxed = RelaxedCapture::begin(driver);
         // SAFETY: the caller of `give_back` guarantees that nothing uses the block, which is alive.
         unsafe { source::free(driver, self.side, address) }

@@ -19,7 +19,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// # Safety
 /// As for [`Allocation::give_back`].
-pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, allocation: &Allocation) {
+pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, mut allocation: Allocation) {
     // SAFETY: the caller of `give_back_or_leave` guarantees that nothing uses the block.
     match unsafe { allocation.give_back(driver, address) } {
         Ok(()) if COUNT.load(Relaxed) == 0 => {}
@@ -29,10 +29,10 @@ pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, allo
             of_context.into_iter().for_each(|(address, one)| offer(driver, address, one));
         }
         Err(failure) => {
-            keep(address, *allocation);
+            keep(address, allocation);
             // After a capture a later free gives the block back.
             if !status::is_capture_error(failure.status) {
-                report_once(allocation, failure);
+                report_once(&allocation, failure);
             }
         }
     }
@@ -68,7 +68,7 @@ fn take(wanted: impl Fn(&Allocation) -> bool) -> Option<(NonNull<c_void>, Alloca
     })
 }
 
-fn offer(driver: &Driver, address: NonNull<c_void>, allocation: Allocation) {
+fn offer(driver: &Driver, address: NonNull<c_void>, mut allocation: Allocation) {
     // SAFETY: no object holds a refused block.
     if unsafe { allocation.give_back(driver, address) }.is_err() {
         keep(address, allocation);

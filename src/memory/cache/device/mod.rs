@@ -58,7 +58,7 @@ pub fn take(
                 return None;
             }
             // SAFETY: the block is idle: no object holds it.
-            Readiness::Gone => unsafe { deferred::give_back_or_leave(driver, address, &allocation) },
+            Readiness::Gone => unsafe { deferred::give_back_or_leave(driver, address, allocation) },
         }
     }
 }
@@ -110,32 +110,32 @@ pub unsafe fn keep_or_free(driver: &Driver, address: NonNull<c_void>, mut alloca
         }
     }
     let _operation = Operation::begin();
-    if let Ok(Some(_guard)) = allocation.enter(driver, address) {
+    match allocation.enter(driver, address) {
         // A captured stream refuses the wait, and the driver decides about the free.
-        if synchronize::legacy_stream(driver).is_ok() {
-            allocation.pending_on_legacy = false;
-        }
-        allocation.behind.wait(driver);
+        Ok(Some(_guard)) if synchronize::legacy_stream(driver).is_ok() => allocation.pending_on_legacy = false,
+        Ok(_) => {}
+        // Then the free waits.
+        Err(_) => allocation.pending_on_legacy = true,
     }
     // SAFETY: the caller of `keep_or_free` guarantees that nothing uses the block.
-    unsafe { deferred::give_back_or_leave(driver, address, &allocation) };
+    unsafe { deferred::give_back_or_leave(driver, address, allocation) };
 }
 
 /// Frees a block behind all work that may be using it.
-fn give_back(driver: &Driver, mut block: IdleBlock) {
-    let IdleBlock { address, allocation, .. } = block;
+fn give_back(driver: &Driver, block: IdleBlock) {
+    let IdleBlock { address, mut allocation, waits } = block;
     let _operation = Operation::begin();
-    if !block.is_clear() {
-        if let Ok(Some(guard)) = allocation.enter(driver, address) {
-            if block.waits.is_some() {
-                // After a failed wait the driver decides about the free.
-                let _ = synchronise(driver, &guard);
-            }
-            block.allocation.behind.wait(driver);
+    if waits.is_some() {
+        match allocation.enter(driver, address) {
+            // After a failed wait the driver decides about the free.
+            Ok(Some(guard)) => _ = synchronise(driver, &guard),
+            Ok(None) => {}
+            // Then the free waits.
+            Err(_) => allocation.pending_on_legacy = true,
         }
     }
     // SAFETY: the block is idle: no object holds it.
-    unsafe { deferred::give_back_or_leave(driver, address, &allocation) };
+    unsafe { deferred::give_back_or_leave(driver, address, allocation) };
 }
 
 fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
