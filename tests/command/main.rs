@@ -18,6 +18,7 @@ mod output;
 mod passes;
 mod report;
 mod run;
+mod several_caffes;
 #[path = "../support/mod.rs"]
 mod support;
 mod take_over;

@@ -1,9 +1,11 @@
 //! A fork takes the locks before, so that a child does not find one held by a thread that it does not have.
 
 use std::cell::RefCell;
-use std::sync::{MutexGuard, Once};
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::nets::{self, Nets};
+use crate::sharing;
 use crate::sharing::messages::{self, Messages};
 
 type Guards = (MutexGuard<'static, Option<Nets>>, MutexGuard<'static, Messages>);
@@ -20,15 +22,20 @@ thread_local! {
 
 /// Registers the handlers. Those of libsyncedmem are registered at load: its locks, which are taken under these, come later.
 pub fn watch() -> Option<()> {
-    static REGISTERED: Once = Once::new();
-    // SAFETY: the handlers stay: this library is never unloaded.
-    REGISTERED.call_once(|| _ = unsafe { libc::pthread_atfork(Some(prepare), Some(end), Some(end)) });
+    // Not a Once: a child of fork would wait for ever for a thread that was registering.
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    if !REGISTERED.swap(true, Ordering::Relaxed) {
+        // SAFETY: the handlers stay: this library is never unloaded.
+        unsafe { libc::pthread_atfork(Some(prepare), Some(end), Some(end)) };
+    }
     Some(())
 }
 
 unsafe extern "C" fn prepare() {
     crate::naming(|| {
         HELD.with_borrow_mut(|held| {
+            // A child would wait for a thread that reads the settings.
+            sharing::is_on();
             let guard = held.is_empty().then(lock);
             held.push(guard);
         });
@@ -42,7 +49,7 @@ unsafe extern "C" fn end() {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
 

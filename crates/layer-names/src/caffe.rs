@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::ops::{Bound, Range};
 use std::ptr::null_mut;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use syncedmem_caffe_file::entries::symbols;
 use syncedmem_caffe_file::limit::Limit;
@@ -66,6 +66,8 @@ pub struct Class {
 static NEWEST: AtomicPtr<Caffe> = AtomicPtr::new(null_mut());
 /// The Caffe that was taken over last. Of those, one has names at a time.
 static TAKEN: AtomicPtr<Caffe> = AtomicPtr::new(null_mut());
+/// How many Caffes were taken over.
+static TAKES: AtomicU64 = AtomicU64::new(0);
 
 fn at(pointer: *mut Caffe) -> Option<&'static Caffe> {
     // SAFETY: `NEWEST` and `TAKEN` and each `next` hold null, or a box that is never freed.
@@ -76,22 +78,24 @@ fn all() -> impl Iterator<Item = &'static Caffe> {
     std::iter::successors(at(NEWEST.load(Ordering::Acquire)), |caffe| at(caffe.next.load(Ordering::Relaxed)))
 }
 
-/// The Caffe of that loaded file, which stays loaded from now on.
-pub fn of(file: &File) -> &'static Caffe {
+/// The Caffe of that loaded file, which stays loaded from now on. `None`: another thread has closed the file meanwhile.
+pub fn of(file: &File) -> Option<&'static Caffe> {
     if let Some(taken) = taken().filter(|taken| taken.file == *file) {
-        return taken;
+        return Some(taken);
     }
     loop {
         let newest = NEWEST.load(Ordering::Acquire);
         if let Some(known) = all().find(|caffe| caffe.file == *file) {
-            return known;
+            return Some(known);
         }
-        file.hold();
+        if !file.hold() {
+            return None;
+        }
         let new = Box::into_raw(Box::new(Caffe::new(file.clone(), None)));
         at(new).inspect(|caffe| caffe.next.store(newest, Ordering::Relaxed));
         match NEWEST.compare_exchange(newest, new, Ordering::AcqRel, Ordering::Relaxed) {
             // SAFETY: `new` was boxed above, and stays.
-            Ok(_) => return unsafe { &*new },
+            Ok(_) => return Some(unsafe { &*new }),
             // SAFETY: `new` was boxed above, and no other thread has seen it.
             Err(_) => drop(unsafe { Box::from_raw(new) }),
         }
@@ -103,10 +107,9 @@ pub fn taken() -> Option<&'static Caffe> {
     let caffe = at(TAKEN.load(Ordering::Acquire))?;
     let taken = caffe.taken.as_ref()?;
     if !taken.is_held.load(Ordering::Acquire) {
-        if !caffe.is_loaded() {
+        if !caffe.file.hold() {
             return None;
         }
-        caffe.file.hold();
         taken.is_held.store(true, Ordering::Release);
     }
     Some(caffe)
@@ -115,7 +118,7 @@ pub fn taken() -> Option<&'static Caffe> {
 /// Whether another Caffe than that of the file has been taken over and is loaded. Called from within the dynamic linker, which cannot be asked
 /// to hold a file.
 pub fn has_taken(file: &File) -> bool {
-    at(TAKEN.load(Ordering::Acquire)).is_some_and(|caffe| caffe.file != *file && caffe.is_loaded())
+    at(TAKEN.load(Ordering::Acquire)).is_some_and(|caffe| caffe.file != *file && caffe.file.is_loaded())
 }
 
 /// Notes a Caffe that is taken over: its loaded file, and the ways to its originals in the order of `HOOKS`.
@@ -129,18 +132,19 @@ pub fn take(file: File, bytes: &[u8], base: usize, originals: [usize; HOOKS.len(
     })?;
     let taken = Taken { symbols: found, originals, is_held: AtomicBool::new(false) };
     TAKEN.store(Box::into_raw(Box::new(Caffe::new(file, Some(taken)))), Ordering::Release);
+    TAKES.fetch_add(1, Ordering::Release);
     Ok(())
+}
+
+/// Changes whenever a Caffe is taken over: its callers have another original than before.
+pub fn takes() -> u64 {
+    TAKES.load(Ordering::Acquire)
 }
 
 impl Caffe {
     fn new(file: File, taken: Option<Taken>) -> Caffe {
         let (nets, blobs, passes) = (Found::new(), Found::new(), Found::new());
         Caffe { file, taken, nets, blobs, passes, classes: Mutex::new(None), next: AtomicPtr::new(null_mut()) }
-    }
-
-    /// Whether the file that was taken over is there, and not another one in its place: its entries are jumps.
-    fn is_loaded(&self) -> bool {
-        loaded::file_at(self.file.range.start).is_some_and(|file| file == self.file)
     }
 
     pub fn range(&self) -> &Range<usize> {
@@ -208,8 +212,7 @@ impl Caffe {
 
     /// Caffe's classes declare them first.
     fn destructors(&self, class: Class) -> Option<[usize; 2]> {
-        let name = class.symbol.strip_prefix("_ZTV")?.strip_suffix('E').filter(|name| name.starts_with('N'))?;
-        let deleting = format!("_Z{name}D0Ev");
+        let deleting = format!("_Z{}D0Ev", class.name()?);
         // A program that uses the class may have the function, too.
         let is_it = self.find(&deleting).is_some_and(|found| found.addr() == class.slot(1))
             || exported_at(class.slot(1)).is_some_and(|(name, ..)| name == deleting);
@@ -218,6 +221,11 @@ impl Caffe {
 }
 
 impl Class {
+    /// The beginning of its functions' mangled names, behind `_Z`. `None`: it is in no namespace.
+    pub fn name(self) -> Option<&'static str> {
+        self.symbol.strip_prefix("_ZTV")?.strip_suffix('E').filter(|name| name.starts_with('N'))
+    }
+
     /// The function in a slot.
     pub fn slot(self, at: usize) -> usize {
         if at >= self.slots {

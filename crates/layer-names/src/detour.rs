@@ -8,7 +8,7 @@ use syncedmem_caffe_file::hooks::{self, Hook};
 use syncedmem_caffe_file::jump::{Jump, REACH, Site, fit};
 use syncedmem_caffe_file::names::HOOKS;
 
-use crate::{caffe, loaded, original};
+use crate::{caffe, loaded};
 
 #[cfg(target_arch = "aarch64")]
 unsafe extern "C" {
@@ -82,7 +82,6 @@ fn prepare(base: usize, file: &[u8], functions: &[usize; HOOKS.len()]) -> Result
     }
     page.make_executable()?;
     caffe::take(loaded, file, base, originals).map_err(|why| why.to_string())?;
-    original::forget();
     Ok(sites)
 }
 

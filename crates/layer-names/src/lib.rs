@@ -124,22 +124,22 @@ fn naming<T>(name: impl FnOnce() -> Option<T>) -> Option<T> {
 /// for `after`.
 macro_rules! in_front {
     (
-        $symbol:expr, $function:ident($($argument:ident: $of:ty),*) $(-> $result:ty)?, $caffe:ident,
+        $symbol:expr, $function:ident($this:ident: $of_this:ty $(, $argument:ident: $of:ty)*) $(-> $result:ty)?, $caffe:ident,
         $before:expr, $kept:pat => $after:expr
     ) => {
         #[unsafe(export_name = $symbol)]
-        unsafe extern "C-unwind" fn $function($($argument: $of),*) $(-> $result)? {
+        unsafe extern "C-unwind" fn $function($this: $of_this $(, $argument: $of)*) $(-> $result)? {
             const NUMBER: usize = original::number($symbol);
-            let Original { function, caffe: $caffe } = original::of_caller(NUMBER);
+            let Original { function, caffe: $caffe } = original::of_caller(NUMBER, $this);
             // SAFETY: Caffe's headers give the symbol this type.
             let function = unsafe {
-                std::mem::transmute::<*const c_void, unsafe extern "C-unwind" fn($($of),*) $(-> $result)?>(function)
+                std::mem::transmute::<*const c_void, unsafe extern "C-unwind" fn($of_this $(, $of)*) $(-> $result)?>(function)
             };
             let (guard, $kept) = $before;
             let result = {
                 let _guard = guard;
                 // SAFETY: the caller called Caffe's function with these arguments.
-                unsafe { function($($argument),*) }
+                unsafe { function($this $(, $argument)*) }
             };
             $after;
             result

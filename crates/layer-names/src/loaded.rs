@@ -19,7 +19,7 @@ impl Handle {
         let name = if file.name.is_empty() { std::ptr::null() } else { file.name.as_ptr() };
         // SAFETY: the name is NUL-terminated, or NULL for the program; RTLD_NOLOAD runs no initialiser.
         let handle = unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD | flags) };
-        (!handle.is_null()).then_some(Handle(handle))
+        (!handle.is_null()).then(|| Handle(handle))
     }
 }
 
@@ -44,9 +44,13 @@ impl File {
         self.find(symbol).filter(|found| self.range.contains(&found.addr()))
     }
 
-    /// Keeps the file loaded until the process exits.
-    pub fn hold(&self) {
-        drop(Handle::of(self, libc::RTLD_NODELETE));
+    /// Keeps the file loaded until the process exits. False: it is loaded no more, and another one may be in its place.
+    pub fn hold(&self) -> bool {
+        self.is_loaded() && Handle::of(self, libc::RTLD_NODELETE).is_some() && self.is_loaded()
+    }
+
+    pub fn is_loaded(&self) -> bool {
+        file_at(self.range.start).is_some_and(|file| file == *self)
     }
 }
 
@@ -67,10 +71,12 @@ pub fn generation() -> u64 {
     generation
 }
 
+/// Without this library, and without the program: a call that leads here does not lead to the program's own function, which comes before
+/// all others.
 pub fn files() -> Vec<File> {
     let mut files = Vec::new();
     walk(|file| {
-        files.extend(read(file).filter(|file| !file.range.contains(&own_address())));
+        files.extend(read(file).filter(|file| !file.name.is_empty() && !file.range.contains(&own_address())));
         false
     });
     files

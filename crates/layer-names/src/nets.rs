@@ -4,15 +4,18 @@
 //! until another net is made at its address.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use crate::caffe::Caffe;
 use crate::net::Net;
 use crate::{record, sharing, table};
 
 pub struct Known {
     /// Never that of another net.
     id: u64,
+    caffe: &'static Caffe,
     /// Of the net's thread; a child of fork that finds it locked does not use this net.
     of: Mutex<OfNet>,
 }
@@ -54,7 +57,7 @@ pub fn begin(net: Net, is_inner: bool) -> Arc<Known> {
     let before = lock().as_mut().and_then(|nets| nets.remove(&net.address()));
     drop(before);
     let of = Mutex::new(OfNet { names: record::OfNet::of(is_inner), ..OfNet::default() });
-    Arc::new(Known { id: IDS.fetch_add(1, Ordering::Relaxed), of })
+    Arc::new(Known { id: IDS.fetch_add(1, Ordering::Relaxed), caffe: net.caffe, of })
 }
 
 /// A net that was made.
@@ -65,6 +68,11 @@ pub fn keep(net: Net, known: &Arc<Known>) {
 /// `None`: the net was made before this library was loaded, or by another Caffe.
 pub fn find(net: Net) -> Option<Arc<Known>> {
     lock().as_ref()?.get(&net.address()).cloned()
+}
+
+/// The Caffe of the net at an address. `None`, as `find`, and in a child of fork while another thread was making or ending a net.
+pub fn caffe_of(net: *const c_void) -> Option<&'static Caffe> {
+    Some(NETS.try_lock().ok()?.as_ref()?.get(&net.addr())?.caffe)
 }
 
 /// Drops what is known of a net, unless another one is at its address by now.

@@ -1,16 +1,20 @@
 //! The functions of Caffe's that this library stands in front of, and which of several Caffes a call is for.
 //!
-//! Without this library, a call goes to the first definition in the global scope, or else to that of the caller's file or of a file that
-//! it needs. A Caffe that is bound within itself calls its own.
+//! Without this library, a call goes to the definition that the dynamic linker bound its caller to: the first in the global scope as it was
+//! when the caller was loaded, or else that of the caller's file or of a file that it needs. A Caffe that is bound within itself calls its
+//! own.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use syncedmem_caffe_file::names::HOOKS;
 
 use crate::caffe::{self, Caffe};
+use crate::layout::is_readable;
 use crate::loaded::{self, File};
+use crate::nets;
 
 /// `SyncedMemory(size_t)`. The C++ ABI has it under two names, for complete objects and for base classes.
 const CONSTRUCTORS: [&CStr; 2] = [c"_ZN5caffe12SyncedMemoryC1Em", c"_ZN5caffe12SyncedMemoryC2Em"];
@@ -45,24 +49,59 @@ pub struct Original {
     pub caffe: &'static Caffe,
 }
 
+// SAFETY: any thread may call a function.
+unsafe impl Send for Original {}
+// SAFETY: as for Send.
+unsafe impl Sync for Original {}
+
 /// The original for every caller.
 struct Only {
-    /// The generation of loaded files for which there is one, or [`FOR_EVER`]; 0: not known.
+    /// [`Valid`] of the original; 0: none is known.
     valid: AtomicU64,
     function: AtomicPtr<c_void>,
     caffe: AtomicPtr<Caffe>,
 }
 
-const FOR_EVER: u64 = u64::MAX;
-
 static ONLY: [Only; COUNT] = [const {
     Only { valid: AtomicU64::new(0), function: AtomicPtr::new(null_mut()), caffe: AtomicPtr::new(null_mut()) }
 }; COUNT];
 
+/// The originals of one function, where there are several.
+struct Several {
+    valid: u64,
+    found: Vec<Original>,
+    /// The one that is in the global scope.
+    global: Option<Original>,
+    /// With one in the global scope: its file, and those that were loaded before.
+    files: Vec<File>,
+}
+
+static SEVERAL: Mutex<[Option<Arc<Several>>; COUNT]> = Mutex::new([const { None }; COUNT]);
+
+/// Numbers that say for how long an original is right: until another Caffe is taken over, and, without [`Valid::FOR_EVER`], until a file is
+/// loaded or unloaded. Never 0.
+struct Valid;
+
+impl Valid {
+    const FOR_EVER: u64 = 1 << 63;
+
+    fn now() -> u64 {
+        !Valid::FOR_EVER & (loaded::generation() << 8 | caffe::takes() & 0xff)
+    }
+
+    fn for_ever() -> u64 {
+        Valid::FOR_EVER | caffe::takes()
+    }
+
+    fn is(valid: u64) -> bool {
+        valid != 0 && valid == if valid & Valid::FOR_EVER == 0 { Valid::now() } else { Valid::for_ever() }
+    }
+}
+
 impl Only {
     fn get(&self) -> Option<Original> {
         let valid = self.valid.load(Ordering::Acquire);
-        if valid == 0 || valid != FOR_EVER && valid != loaded::generation() {
+        if !Valid::is(valid) {
             return None;
         }
         let (function, caffe) = (self.function.load(Ordering::Acquire), self.caffe.load(Ordering::Acquire));
@@ -72,6 +111,8 @@ impl Only {
     }
 
     fn set(&self, valid: u64, original: Original) {
+        // One thread at a time; in a child of fork the lock may be another's for ever.
+        let Ok(_one) = SEVERAL.try_lock() else { return };
         self.valid.store(0, Ordering::Release);
         self.function.store(original.function.cast_mut(), Ordering::Release);
         self.caffe.store(std::ptr::from_ref(original.caffe).cast_mut(), Ordering::Release);
@@ -79,57 +120,78 @@ impl Only {
     }
 }
 
-/// A Caffe was taken over: its callers have another original than the rest.
-pub fn forget() {
-    ONLY.iter().for_each(|only| only.valid.store(0, Ordering::Release));
-}
-
-/// The original of the function of this library that was called. Ends the process if no loaded file has it, as the dynamic linker would.
-pub fn of_caller(number: usize) -> Original {
-    ONLY[number].get().or_else(|| find(number)).unwrap_or_else(|| {
+/// The original of the function of this library that was called for `this`. Ends the process if no loaded file has it, as the dynamic linker
+/// would.
+pub fn of_caller(number: usize, this: *const c_void) -> Original {
+    ONLY[number].get().or_else(|| find(number, this)).unwrap_or_else(|| {
         let symbol = symbol(number).to_string_lossy();
         eprintln!("libsyncedmem_names.so: {symbol} is in no other loaded file; run without names (--no-names)");
         std::process::abort()
     })
 }
 
-fn original(number: usize, file: &File, function: *const c_void) -> Original {
-    let caffe = caffe::of(file);
+fn original(number: usize, file: &File, function: *const c_void) -> Option<Original> {
+    let caffe = caffe::of(file)?;
     // A jump at the entry would lead here again.
-    Original { function: caffe.original(number).unwrap_or(function), caffe }
+    Some(Original { function: caffe.original(number).unwrap_or(function), caffe })
 }
 
 #[cold]
-fn find(number: usize) -> Option<Original> {
-    let (symbol, generation) = (symbol(number), loaded::generation());
-    let taken = caffe::taken().and_then(|caffe| Some(Original { function: caffe.original(number)?, caffe }));
-    let next =
-        loaded::next(symbol).and_then(|function| Some(original(number, &loaded::file_at(function.addr())?, function)));
-    let mut found = match next {
-        Some(next) => vec![next],
-        None => {
-            let files = loaded::files();
-            let defines = files.iter().filter_map(|file| Some((file, file.defines(symbol)?)));
-            defines.map(|(file, function)| original(number, file, function)).collect()
-        }
-    };
-    let is_known = |caffe: &Caffe| found.iter().any(|known| std::ptr::eq(known.caffe, caffe));
-    if let Some(taken) = taken.filter(|taken| !is_known(taken.caffe)) {
-        found.push(taken);
+fn find(number: usize, this: *const c_void) -> Option<Original> {
+    let valid = Valid::now();
+    let known = SEVERAL.try_lock().ok().and_then(|several| several[number].clone());
+    if let Some(several) = known.filter(|several| several.valid == valid) {
+        return several.of_caller(number, this);
     }
-    if let [only] = found[..] {
-        ONLY[number].set(if next.is_some() { FOR_EVER } else { generation }, only);
+    let several = Arc::new(Several::find(number, valid)?);
+    if let [only] = several.found[..] {
+        ONLY[number].set(if several.global.is_some() { Valid::for_ever() } else { valid }, only);
         return Some(only);
     }
-    let caller = loaded::caller().and_then(loaded::file_at);
-    let of_caller = caller.and_then(|file| {
-        let is_its = |known: &&Original| known.caffe.range().contains(&file.range.start);
-        // The global scope comes before the caller's own.
-        if let Some(taken) = taken.as_ref().filter(is_its) {
-            return Some(*taken);
-        }
-        let own = next.is_none().then(|| file.find(symbol)).flatten()?;
-        found.iter().find(|known| known.caffe.range().contains(&own.addr())).copied()
-    });
-    of_caller.or(found.first().copied())
+    if let Ok(mut known) = SEVERAL.try_lock() {
+        known[number] = Some(Arc::clone(&several));
+    }
+    several.of_caller(number, this)
+}
+
+impl Several {
+    fn find(number: usize, valid: u64) -> Option<Several> {
+        let symbol = symbol(number);
+        let taken = caffe::taken().and_then(|caffe| Some(Original { function: caffe.original(number)?, caffe }));
+        let next = loaded::next(symbol);
+        let mut files = loaded::files();
+        let is_global = |file: &File| next.is_some_and(|next| file.range.contains(&next.addr()));
+        // Files that were loaded after the first one in the global scope are bound to that.
+        files.truncate(files.iter().position(is_global).map_or(files.len(), |global| global + 1));
+        let defined = |file: &File| if is_global(file) { next } else { file.defines(symbol) };
+        let mut found: Vec<_> = files.iter().filter_map(|file| original(number, file, defined(file)?)).collect();
+        let global =
+            next.and_then(|next| found.iter().find(|known| known.caffe.range().contains(&next.addr())).copied());
+        found.extend(taken.filter(|taken| !found.iter().any(|known| std::ptr::eq(known.caffe, taken.caffe))));
+        Some(Several { valid, found, global, files })
+    }
+
+    fn of_caller(&self, number: usize, this: *const c_void) -> Option<Original> {
+        let of = |address: usize| self.found.iter().find(|known| known.caffe.range().contains(&address)).copied();
+        let caller = loaded::caller().and_then(loaded::file_at);
+        let of_caller = caller.and_then(|caller| {
+            let is_taken = |known: &Original| known.caffe.original(number) == Some(known.function);
+            // A Caffe that is bound within itself.
+            if let Some(own) = of(caller.range.start).filter(is_taken) {
+                return Some(own);
+            }
+            let is_later = self.global.is_some() && !self.files.contains(&caller);
+            let own = if is_later { None } else { caller.find(symbol(number)).and_then(|own| of(own.addr())) };
+            own.or(self.global)
+        });
+        // A function that ends with the call, by a jump, is not seen. The object knows its Caffe, or the call that this thread is in does.
+        let of_this = || {
+            let net = nets::caffe_of(this).map(|caffe| caffe.range().start).and_then(of);
+            let is_object = this.cast::<usize>().is_aligned() && is_readable(this.addr(), size_of::<usize>());
+            // SAFETY: it is readable; an object with virtual functions begins with the address of its class's table.
+            let class = || is_object.then(|| unsafe { *this.cast::<usize>() }).and_then(of);
+            net.or_else(class).or_else(|| of(crate::inside()?.net.caffe.range().start))
+        };
+        of_caller.or_else(of_this).or_else(|| self.found.first().copied())
+    }
 }

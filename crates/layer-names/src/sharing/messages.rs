@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
 use std::fmt::Write;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use syncedmem_trace::text::Escaped;
@@ -60,11 +61,11 @@ pub fn sentence(key: Vec<u8>, keep: &[u8], blob: Option<&[u8]>, text: impl FnOnc
 
 /// Notes the blobs of a net that are kept apart, and why.
 pub fn planned<'n>(apart: impl Iterator<Item = (&'static str, &'n [u8])>) {
-    static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| {
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    if !REGISTERED.swap(true, Ordering::Relaxed) {
         // SAFETY: the function stays: this library is never unloaded.
         unsafe { libc::atexit(at_exit) };
-    });
+    }
     let mut messages = lock();
     for (why, name) in apart {
         let names = messages.apart.entry(why).or_default();

@@ -40,7 +40,7 @@ impl Slots {
     /// `None`: the layer's class is none of Caffe's, or has no such function of its own under the name that Caffe's header gives.
     pub fn of(layer: &net::Layer, net: Net) -> Option<Slots> {
         let class = layer.caffes_class()?;
-        let name = class.symbol.strip_prefix("_ZTV")?.strip_suffix('E')?;
+        let name = class.name()?;
         let find = |function: &str| class.slot_of(net.caffe.find(&format!("_Z{name}{function}"))?);
         let blobs = format!("RKSt6vectorIPNS_4BlobI{}EESaIS5_EE", net.letter());
         let forward = find(&format!("11Forward_cpuE{blobs}S9_"))?;
