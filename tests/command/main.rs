@@ -15,6 +15,7 @@ mod killed;
 mod never_called;
 mod out_of_memory;
 mod output;
+mod own_layers;
 mod passes;
 mod report;
 mod run;
