@@ -311,7 +311,7 @@ fn where_the_system_forbids_to_change_code_nothing_is_changed_and_the_reason_is_
     told.has(&["what is loaded from now on is not taken over", "have no names: the system forbids to make code"]);
 }
 
-fn both_libraries() -> String {
+pub fn both_libraries() -> String {
     format!("{}:{}", command_file().with_file_name("libsyncedmem_names.so").display(), library())
 }
 

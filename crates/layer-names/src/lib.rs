@@ -300,13 +300,16 @@ extern "C" fn name_layers() {
     }
 }
 
+/// The most bytes of a blob's shape: 32 axes.
+const SHAPE: usize = 32 * size_of::<c_int>();
+
 /// `SyncedMemory(size_t)`. The C++ ABI has it under two names, for complete objects and for base classes.
 macro_rules! constructor {
     ($function:ident, $symbol:literal) => {
         in_front!($symbol, $function(this: *mut c_void, bytes: usize), _caffe, ((), ()), () => {
             record::constructed(this);
-            // A blob's objects get their names when it has its shape.
-            if let Some(Call { net, known, is_new: true }) = inside().filter(|_| !IS_RESHAPING.get()) {
+            // A blob's data gets its name when the blob has its shape; no accessor leads to the memory of the shape itself.
+            if let Some(Call { net, known, is_new: true }) = inside().filter(|_| !IS_RESHAPING.get() || bytes <= SHAPE) {
                 naming(|| known.lock().names.constructed(*net, this));
             }
         });
