@@ -149,11 +149,7 @@ pub fn attach() -> bool {
 
 fn find() -> Option<NonNull<c_void>> {
     const ENTRY: &CStr = c"InitializeInjectionNvtx2";
-    let path = settings::environment(if cfg!(target_pointer_width = "32") {
-        c"NVTX_INJECTION32_PATH"
-    } else {
-        c"NVTX_INJECTION64_PATH"
-    })?;
+    let path = settings::environment(c"NVTX_INJECTION64_PATH")?;
     // SAFETY: the path is NUL-terminated. The user chose the tool, and answers for its initialisers.
     let tool = NonNull::new(unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY) })?;
     // SAFETY: the handle is open and never closed.
