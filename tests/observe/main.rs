@@ -1,4 +1,4 @@
-//! Records of the library: the account, traces, advice, reports, NVTX.
+//! Records of the library: the account, traces, reports, NVTX.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,
@@ -8,9 +8,7 @@
 
 mod account;
 mod account_objects;
-mod advice;
 mod device_account;
-mod device_advice;
 mod nvtx;
 mod report;
 #[path = "../support/mod.rs"]
@@ -25,11 +23,7 @@ mod traced_account;
 support::harness::suites![
     account,
     account_objects,
-    advice::copies,
-    advice::memory,
-    advice::sums,
     device_account,
-    device_advice,
     nvtx,
     report,
     trace_recording,

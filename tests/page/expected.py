@@ -27,10 +27,9 @@ class Expected:
 
     def __init__(self, records_of_process: list[dict[str, Any]]) -> None:
         self.facts: Counter[str] = Counter()
-        # Objects and accesses; bytes by the side that they were copied to.
+        # Objects; bytes by the side that they were copied to.
         self.counts: Counter[str] = Counter()
         self.copied: Counter[str] = Counter()
-        self.every_access = False
         self.counters: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.events = 0
         # Nanoseconds by the kind of pass.
@@ -56,7 +55,6 @@ class Expected:
                 self.held.take(start, start + took, arguments)
             elif record["ph"] == "i":
                 self.held.note(arguments)
-                self.every_access = arguments.get("accesses", self.every_access)
             self._lend(record.get("tid", 0), arguments)
         happened.sort(key=lambda event: event[0])
         for _, took, arguments in happened:
@@ -77,8 +75,6 @@ class Expected:
                 self.counts.update({"made": 1, "noticed": int(what["noticed"] == "first access")})
             case "ended":
                 self.counts["ended"] += 1
-            case "accessed":
-                self.counts[f"{what['side']} {what['access']}"] += 1
             case "allocated":
                 source = "pool" if what["origin"] != "fresh" else "system" if kind == "pageable" else "driver"
                 self._sum(f"{kind} memory from the {source}", size, took)
@@ -99,14 +95,10 @@ class Expected:
                 self._sum(f"allocation for the {what['side']} that failed", size, took)
 
     def sentences(self) -> list[str]:
-        """What the page says of objects and of accesses."""
+        """What the page says of objects."""
         counts, said = self.counts, [f"objects made: {self.counts['made']}, ended: {self.counts['ended']}"]
         if counts["noticed"]:
             said.append(f"{counts['noticed']} objects were noticed at an access")
-        for side in ["host", "device"]:
-            read, write, overwrite = (counts[f"{side} {access}"] for access in ["read", "write", "overwrite"])
-            if read + write + overwrite and self.every_access:
-                said.append(f"accesses to the {side}: {read} to read, {write} to write, {overwrite} to overwrite")
         return said
 
     def _lend(self, thread: int, what: dict[str, Any]) -> None:

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::folder::Folder;
 use super::gpu::in_a_process_with_a_driver;
-use syncedmem_analysis::advice::Advice;
-use syncedmem_analysis::evaluation::Evaluation;
 use syncedmem_analysis::ledger::{Holder, Ledger, Share};
 use syncedmem_trace::account::{Account, Counters};
 use syncedmem_trace::event::Event;
@@ -85,16 +83,4 @@ pub fn at_peak(trace: &Path) -> BTreeMap<String, (u64, u64)> {
     let held = |share: Share| (share.at_peak[0], share.blocks_at_peak[0]);
     let shares = ledger.holders().map(|(holder, share)| (who(holder), held(share)));
     shares.filter(|&(_, (bytes, _))| bytes > 0).collect()
-}
-
-pub fn advice_on<'e>(every_access: bool, events: impl IntoIterator<Item = &'e Event>) -> Vec<Advice> {
-    let mut all = Evaluation::default();
-    all.set_every_access(every_access);
-    events.into_iter().for_each(|event| all.take(event));
-    all.advice()
-}
-
-/// The advice on what this process did so far.
-pub fn advice() -> Vec<Advice> {
-    advice_on(items().any(|item| matches!(item, Item::Mode { accesses: true, .. })), &events())
 }

@@ -9,7 +9,7 @@ use super::facts::Process;
 use super::lists::{Held, holders};
 use super::rows::HolderRow;
 use super::screen::{wrapped, write_list};
-use super::sentences::access_lines;
+use super::sentences::made_unseen_line;
 
 pub struct Details<'a>(pub &'a Process);
 
@@ -23,7 +23,7 @@ impl Display for Details<'_> {
         lines.iter().try_for_each(|(name, value)| writeln!(f, "  {name:<10}{}", escaped(value)))?;
         writeln!(f)?;
         account.write_memory(f)?;
-        access_lines(self.0).iter().try_for_each(|line| wrapped(f, "", line))?;
+        made_unseen_line(self.0).map_or(Ok(()), |line| wrapped(f, "", &line))?;
         for kind in Kind::ALL {
             let held = |row: &HolderRow| Held { bytes: row.live[kind as usize], blocks: row.blocks[kind as usize] };
             let now = holders(self.0, held, usize::MAX);
@@ -32,10 +32,6 @@ impl Display for Details<'_> {
             }
         }
         writeln!(f)?;
-        account.write_work(f)?;
-        self.0.not_recorded().map_or(Ok(()), |sentence| {
-            writeln!(f)?;
-            wrapped(f, "", sentence)
-        })
+        account.write_work(f)
     }
 }

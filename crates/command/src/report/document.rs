@@ -90,7 +90,6 @@ fn process(process: &Process, room: Option<u64>) -> Value {
         "passes": PassKind::ALL.into_iter().filter_map(pass).collect::<Value>(),
         "sites": sites(process),
         "advice": advice(process),
-        "not_recorded": process.not_recorded().into_iter().collect::<Value>(),
     })
 }
 
@@ -215,11 +214,9 @@ fn advice(process: &Process) -> Value {
             "to_do": finding.to_do,
             "not_known": finding.not_known,
             "made": finding.made,
-            "at": Some(&finding.at).filter(|at| !at.is_empty()),
-            "objects": finding.objects,
+            "at": finding.at,
             "count": finding.count,
             "bytes": finding.bytes,
-            "saved_nanoseconds": finding.saved,
         })
     };
     process.findings.iter().map(advice).collect()

@@ -1,5 +1,6 @@
 //! The facts of a report.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use syncedmem_trace::account::{Account, Sum};
@@ -35,8 +36,6 @@ pub struct Process {
     pub account: Account,
     /// Objects that live.
     pub alive: u64,
-    /// Accesses that need nothing were recorded in the end.
-    pub every_access: bool,
     pub timeline: Timeline,
     pub parts: Vec<Holding>,
     /// Sorted by savings.
@@ -118,14 +117,6 @@ impl Process {
         self.ending.elapsed.map_or((self.timeline.span(), false), |elapsed| (elapsed, true))
     }
 
-    /// The limits of the recording, in a sentence.
-    pub fn not_recorded(&self) -> Option<&'static str> {
-        (!self.every_access).then_some(
-            "Accesses that needed no work were not recorded: unread copies and unused sides are reported only if they are certain \
-             without them. syncedmem run --accesses records them, or SYNCEDMEM_ACCOUNT=accesses.",
-        )
-    }
-
     /// The largest saving first.
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         let mut pieces: Vec<Piece<'_>> = Vec::new();
@@ -138,8 +129,7 @@ impl Process {
                 None => pieces.push(Piece { sum: finding.clone(), places: vec![finding] }),
             }
         }
-        let saving = |piece: &Piece| self.saving(&piece.sum).unwrap_or(0.0);
-        pieces.sort_by(|a, b| saving(b).total_cmp(&saving(a)).then(b.sum.bytes.cmp(&a.sum.bytes)));
+        pieces.sort_by_key(|piece| Reverse(piece.sum.bytes));
         pieces
     }
 
@@ -147,21 +137,14 @@ impl Process {
         Kind::ALL.map(|kind| self.account.memory(kind).peak).into_iter().max().unwrap_or(0)
     }
 
-    /// The part of the run's time, or of the memory at the peak, that advice may save; `None` if it is not known.
-    pub fn saving(&self, finding: &Finding) -> Option<f64> {
-        let part = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-        match finding.saved {
-            Some(saved) => Some(part(saved, self.run_time().0)),
-            None if finding.saves_memory() => Some(part(finding.bytes, self.largest_peak())),
-            None => None,
-        }
+    /// The part of the memory at the peak that advice may save.
+    pub fn saving(&self, finding: &Finding) -> f64 {
+        finding.bytes as f64 / self.largest_peak().max(1) as f64
     }
 
     /// Whether advice may save a thousandth.
     pub fn is_worth_doing(&self, finding: &Finding) -> bool {
-        // Where it is not known, it is at most the time of all copies.
-        let is_long = || u128::from(self.spent.copies.nanoseconds) * 1000 > u128::from(self.run_time().0);
-        self.saving(finding).map_or_else(|| self.spent.not_measured.count > 0 || is_long(), |part| part > 0.001)
+        self.saving(finding) > 0.001
     }
 }
 

@@ -1,11 +1,8 @@
 //! Turns the events of a process into the facts of a report.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
-use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{HashMap, HashSet};
 
-use syncedmem_analysis::advice::Advice;
-use syncedmem_analysis::evaluation::Evaluation;
 use syncedmem_analysis::ledger::{self, Ledger, Share};
 use syncedmem_trace::event::{Event, Origin, Pass, Site, What};
 use syncedmem_trace::head::Side;
@@ -17,12 +14,12 @@ use super::facts::{self, Batch, Ending, Holding, Process, Spent};
 use super::failure::{self, Failure};
 use super::held::Owner;
 use super::layers::{self, Layers};
-use super::rows::{self, Caller, Finding, HolderRow};
+use super::rows::{self, Caller, HolderRow};
 use super::timeline::Timeline;
 
 #[derive(Default)]
 pub struct Gathering {
-    all: Evaluation,
+    ledger: Ledger,
     timeline: Timeline,
     callers: HashMap<Site, Caller>,
     events: u64,
@@ -46,15 +43,11 @@ struct Failing {
 }
 
 impl Gathering {
-    pub fn watches(&mut self, every_access: bool) {
-        self.all.set_every_access(every_access);
-    }
-
     /// Events are ordered by their ends.
     pub fn take(&mut self, event: &Event) {
         self.events += 1;
-        self.all.take(event);
-        let ledger = self.all.ledger();
+        self.ledger.take(event);
+        let ledger = &self.ledger;
         self.timeline.take(event, ledger.live(), ledger.object(event.object));
         self.arenas.take(event, ledger);
         self.count_for_caller(event);
@@ -72,7 +65,7 @@ impl Gathering {
             }
             return;
         };
-        let (ledger, on_device) = (self.all.ledger(), side == Side::Device);
+        let (ledger, on_device) = (&self.ledger, side == Side::Device);
         let count = self.failing.as_ref().map_or(0, |before| before.failure.count) + 1;
         let held = ledger.holders().map(|(holder, share)| (holder, failure::on_side(share.live, side)));
         self.failing = Some(Failing {
@@ -108,7 +101,7 @@ impl Gathering {
     fn count_for_caller(&mut self, event: &Event) {
         let duration = event.duration;
         // The library records call sites only of events that take longer than the look-up: others count for the object's maker.
-        let site = match self.all.ledger().object(event.object) {
+        let site = match self.ledger.object(event.object) {
             Some(object) if event.site == Site::UNKNOWN => object.made,
             _ => event.site,
         };
@@ -126,17 +119,17 @@ impl Gathering {
     }
 
     pub fn name(&mut self, object: u64, name: &str) {
-        self.all.ledger_mut().name(object, name);
-        self.timeline.name(object, self.all.ledger().object(object));
+        self.ledger.name(object, name);
+        self.timeline.name(object, self.ledger.object(object));
     }
 
     /// For a peak from before the events that were read.
     pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
-        self.all.ledger_mut().raise_peak(kind, peak, time);
+        self.ledger.raise_peak(kind, peak, time);
     }
 
     pub fn items(&mut self, object: u64, items: u64) {
-        self.all.ledger_mut().set_items(object, items);
+        self.ledger.set_items(object, items);
     }
 
     /// Takes the layers of a net, as a recording has them.
@@ -147,9 +140,8 @@ impl Gathering {
     }
 
     pub fn finish(mut self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
-        let ledger = self.all.ledger();
+        let ledger = &self.ledger;
         let place = |site| facts::place(&places, site);
-        let advice = self.all.advice();
         let who = |holder| match holder {
             ledger::Holder::Site(site) => place(site).to_string(),
             named => ledger.name_of(named).unwrap_or_default().to_string(),
@@ -163,9 +155,8 @@ impl Gathering {
         });
         let parts = parts.collect();
         let (holders, arena) = (holders(ledger, who), self.arenas.finish(who));
-        let mut findings = findings(&advice, place);
-        findings.extend(self.layers.in_place(&holders));
-        findings.sort_by_key(|finding| Reverse((finding.saved, finding.bytes)));
+        let mut findings = self.layers.in_place(&holders);
+        findings.sort_by_key(|finding| Reverse(finding.bytes));
         Process {
             parts,
             id,
@@ -187,7 +178,6 @@ impl Gathering {
             ending: Ending { growing, ..Ending::default() },
             failure,
             about: About::default(),
-            every_access: self.all.has_every_access(),
         }
     }
 
@@ -240,53 +230,12 @@ fn batches(ledger: &Ledger) -> Vec<Batch> {
     batches
 }
 
-/// Findings that differ only in figures are one.
-fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
-    let (mut findings, mut places) = (Vec::<Finding>::new(), HashMap::<_, usize>::new());
-    for advice in advice {
-        let this = Finding {
-            rule: advice.rule.name(),
-            certainty: advice.certainty.name(),
-            change: advice.rule.change(),
-            seen: advice.rule.what_was_seen(),
-            to_do: advice.what_to_do(),
-            not_known: advice.not_known(),
-            made: place(advice.made).to_string(),
-            at: if advice.at == Site::UNKNOWN { String::new() } else { place(advice.at).to_string() },
-            objects: advice.objects,
-            count: advice.count,
-            bytes: advice.bytes,
-            saved: advice.saved_nanoseconds,
-        };
-        match places.entry(this.but_figures()) {
-            Entry::Occupied(place) => findings[*place.get()].join(&this),
-            Entry::Vacant(place) => {
-                place.insert(findings.len());
-                findings.push(this);
-            }
-        }
-    }
-    findings
-}
-
 #[cfg(test)]
 mod tests {
     use syncedmem_trace::event::Noticed;
 
     use super::super::samples::{allocated, at, copied, life, process};
     use super::*;
-
-    #[test]
-    fn what_was_not_watched_is_said() {
-        let told = |every_access| {
-            let mut gathering = Gathering::default();
-            gathering.watches(every_access);
-            life().iter().for_each(|event| gathering.take(event));
-            let process = gathering.finish(1, String::new(), HashMap::new());
-            process.not_recorded().is_some_and(|sentence| sentence.contains("SYNCEDMEM_ACCOUNT=accesses"))
-        };
-        assert_eq!([false, true].map(told), [true, false]);
-    }
 
     #[test]
     fn a_place_that_several_sites_resolve_to_is_one_row() {

@@ -123,10 +123,8 @@ impl Layers {
                             stable_prod_grad: false.",
                 made: listed(|(name, ..)| name.clone()),
                 at: format!("write \"{}\" for {}", chain.blob, listed(|(_, top, _)| format!("\"{top}\""))),
-                objects: chain.layers.len() as u64,
                 count: chain.layers.len() as u64,
                 bytes,
-                saved: None,
             }
         };
         chains(&self.nets).iter().map(finding).filter(|finding| finding.bytes > 0).collect()

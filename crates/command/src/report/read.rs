@@ -43,14 +43,13 @@ impl Open {
             Item::Event(event) => self.gathering.take(&event),
             Item::Pass(pass) => self.gathering.pass(&pass),
             Item::Step { thread, step, .. } => self.gathering.step(thread, step),
-            Item::Mode { accesses, .. } => self.gathering.watches(accesses),
             Item::End(end) => self.end(&end),
             Item::Items { object, items } => self.gathering.items(object, items),
             Item::Frames { site, addresses } => drop(self.stacks.addresses.insert(site, addresses)),
             Item::Module { start: bias, build_id, path } => {
                 self.stacks.modules.push(Module { bias, build_id, path: path.into() });
             }
-            Item::Thread { .. } => {}
+            Item::Mode { .. } | Item::Thread { .. } => {}
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use syncedmem_analysis::advice::Rule;
 use syncedmem_trace::account::Sum;
 
 pub const IN_PLACE: &str = "in-place";
@@ -16,29 +15,17 @@ pub struct Finding {
     pub seen: &'static str,
     pub to_do: &'static str,
     pub not_known: &'static str,
-    /// The objects' name, or the place that made them; the layers that could be in place.
+    /// The layers that could be in place.
     pub made: String,
-    /// The place of the calls; empty if unknown. What to write in the prototxt, for layers in place.
+    /// The names to write in the prototxt.
     pub at: String,
-    pub objects: u64,
-    /// Number of copies, fills or blocks.
+    /// Number of layers.
     pub count: u64,
+    /// Memory that the change saves.
     pub bytes: u64,
-    /// Nanoseconds; `None` if they cannot be estimated.
-    pub saved: Option<u64>,
 }
 
 impl Finding {
-    /// Memory, and not time.
-    pub fn saves_memory(&self) -> bool {
-        [IN_PLACE, Rule::UnusedSide.name()].contains(&self.rule)
-    }
-
-    /// What tells it from others, without the figures.
-    pub fn but_figures(&self) -> ([&'static str; 4], String, String) {
-        (self.words(), self.made.clone(), self.at.clone())
-    }
-
     /// Whether only places and figures differ.
     pub fn says_like(&self, other: &Finding) -> bool {
         self.words() == other.words()
@@ -49,14 +36,8 @@ impl Finding {
     }
 
     pub fn join(&mut self, other: &Finding) {
-        self.objects += other.objects;
         self.count += other.count;
         self.bytes = self.bytes.saturating_add(other.bytes);
-        // A known saving is a lower bound of both.
-        self.saved = match (self.saved, other.saved) {
-            (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
-            (mine, theirs) => mine.or(theirs),
-        };
     }
 }
 

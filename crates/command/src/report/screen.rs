@@ -8,7 +8,7 @@ use syncedmem_trace::text::{Escaped, Size, Text as Buffer};
 use super::about::{escaped, taken_over};
 use super::facts::{Piece, Process};
 use super::lists::{List, ROWS, at_peak};
-use super::rows::{Finding, IN_PLACE};
+use super::rows::Finding;
 use super::sentences::{batch_lines, kinds, peak_line, percent, saving_line, sharing_lines, spent_line};
 use super::shown::Shown;
 
@@ -70,19 +70,19 @@ impl Screen<'_> {
             (0, _) if self.process.bound_that_ended().is_some() => return Ok(()),
             (0, 0) => return writeln!(f, "\nnothing worth doing"),
             (0, _) => {
-                let why = "nothing worth doing: no advice saves a thousandth of the run";
+                let why = "nothing worth doing: no advice saves a thousandth of the peak";
                 return writeln!(f, "\n{why} ({others} smaller: --details)");
             }
             _ => {}
         }
         let (what, places) = if details { ("all advice", usize::MAX) } else { ("worth doing", PLACES) };
-        writeln!(f, "\n{what}, the largest saving first (one copy may be in several)")?;
+        writeln!(f, "\n{what}, the largest saving first")?;
         for (number, piece) in shown.iter().enumerate() {
             write_piece(f, self.process, number + 1, piece, places)?;
         }
         match others {
             0 => Ok(()),
-            count => writeln!(f, "  {count} more would save less than a thousandth of the run: --details"),
+            count => writeln!(f, "  {count} more would save less than a thousandth of the peak: --details"),
         }
     }
 }
@@ -108,16 +108,8 @@ fn write_piece(
     wrapped(f, "     ", piece.sum.to_do)?;
     wrapped(f, "     ", piece.sum.not_known)?;
     for place in piece.places.iter().take(places) {
-        let objects = if place.objects == 1 { "object" } else { "objects" };
         let (made, at) = (Escaped(place.made.as_bytes()), Escaped(place.at.as_bytes()));
-        if rule == IN_PLACE {
-            wrapped(f, "       ", &format!("- {}: {made}: {at}", Size(place.bytes)))?;
-            continue;
-        }
-        writeln!(f, "     - {} x, {}: {} {objects} made by {made}", place.count, Size(place.bytes), place.objects)?;
-        if !place.at.is_empty() && place.at != place.made {
-            writeln!(f, "       at {at}")?;
-        }
+        wrapped(f, "       ", &format!("- {}: {made}: {at}", Size(place.bytes)))?;
     }
     match piece.places.len().saturating_sub(places) {
         0 => Ok(()),

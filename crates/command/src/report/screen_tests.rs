@@ -8,7 +8,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::facts::{Ending, How, Process, Trace};
 use super::gather::Gathering;
-use super::rows::Finding;
+use super::rows::{Finding, IN_PLACE};
 use super::samples::{allocated, at};
 use super::shown::Shown;
 use super::text::Text;
@@ -235,35 +235,32 @@ fn a_time_that_was_not_measured_is_called_so_and_a_sum_over_threads_too() {
 }
 
 #[test]
-fn advice_is_told_where_it_saves_a_thousandth_of_the_run_with_what_has_to_be_changed() {
-    let finding = |saved| Finding {
-        rule: "pageable-copy",
-        certainty: "certain",
-        change: "setting",
-        to_do: "Raise the budget.",
-        made: "place 1".into(),
+fn advice_is_told_where_it_saves_a_thousandth_of_the_peak_with_what_has_to_be_changed() {
+    let finding = |bytes| Finding {
+        rule: IN_PLACE,
+        certainty: "possible",
+        change: "prototxt",
+        to_do: "Write over the input.",
+        made: "relu1".into(),
+        at: "there".into(),
         count: 2,
-        saved: Some(saved),
-        objects: 1,
+        bytes,
         ..Finding::default()
     };
     let with = |findings: Vec<Finding>, details| {
         let process = Process { findings, ..finished(net(), ended(MIB, 1_000_000)) };
         text_of(process, Shown { details, fit: None })
     };
-    let text = with(vec![finding(1001), Finding { made: "place 2".into(), ..finding(500) }], false);
-    assert!(
-        text.contains("\n  1. setting: pageable-copy, certain, 4 times, 0 B, about 1.5 us to save (0.2 %)\n"),
-        "{text}"
-    );
-    assert_eq!(text.matches("Raise the budget.").count(), 1, "{text}");
+    let text = with(vec![finding(MIB), Finding { made: "relu2".into(), ..finding(MIB) }], false);
+    assert!(text.contains("\n  1. prototxt: in-place, possible, 4 layers, 2.0 MiB to save ("), "{text}");
+    assert_eq!(text.matches("Write over the input.").count(), 1, "{text}");
     let small = with(vec![finding(999)], false);
     assert!(
-        small.contains("nothing worth doing: no advice saves a thousandth of the run (1 smaller: --details)"),
+        small.contains("nothing worth doing: no advice saves a thousandth of the peak (1 smaller: --details)"),
         "{small}"
     );
-    assert!(!small.contains("Raise"), "{small}");
-    assert!(with(vec![finding(999)], true).contains("Raise the budget."));
+    assert!(!small.contains("Write over"), "{small}");
+    assert!(with(vec![finding(999)], true).contains("Write over the input."));
 }
 
 /// A convolution with layers behind it that could be in place, in training.

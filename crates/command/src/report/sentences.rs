@@ -1,13 +1,12 @@
 //! Sentences that the text and the page share.
 
-use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Size};
 
 use super::amount::Counted;
 use super::batch::{Growth, Room, growth};
 use super::facts::{Process, Spent};
-use super::rows::{Finding, IN_PLACE};
+use super::rows::Finding;
 use super::sharing::Saving;
 use super::shown::Shown;
 
@@ -127,38 +126,21 @@ pub fn spent_line(process: &Process) -> String {
     if sentences.is_empty() { "no copies and no fills".to_string() } else { sentences.join("; ") }
 }
 
-/// `4 times, 2.0 MiB, about 1.5 us to save (0.2 %)`, of advice.
+/// `4 layers, 2.0 MiB to save (0.2 %)`, of advice.
 pub fn saving_line(process: &Process, finding: &Finding) -> String {
-    let Finding { rule, count, bytes, saved, .. } = *finding;
-    let (one, many) = if rule == IN_PLACE { ("layer", "layers") } else { ("time", "times") };
-    let of = format!("{}, {}", Counted(count, one, many), Size(bytes));
-    let part = process.saving(finding).unwrap_or(0.0) * 100.0;
-    match saved {
-        None if finding.saves_memory() => format!("{of} to save ({part:.1} %)"),
-        Some(saved) => format!("{of}, about {} to save ({part:.1} %)", Duration(saved)),
-        None => format!("{of}; the time is not measured"),
-    }
+    let layers = Counted(finding.count, "layer", "layers");
+    format!("{layers}, {} to save ({:.1} %)", Size(finding.bytes), process.saving(finding) * 100.0)
 }
 
-/// Objects whose construction was not seen, and accesses, if all were recorded.
-pub fn access_lines(process: &Process) -> Vec<String> {
-    let Process { account, every_access, .. } = process;
-    let mut lines = Vec::new();
-    if account.made_unseen() > 0 {
-        lines.push(format!(
-            "{} objects were noticed at an access (the program has the constructor inlined, or called it before the \
-             recording): the place of that access stands for their maker",
-            account.made_unseen()
-        ));
-    }
-    for side in [Side::Host, Side::Device].into_iter().filter(|_| *every_access) {
-        let all = [Access::Read, Access::Write, Access::Overwrite].map(|access| account.accesses(side, access));
-        let ([read, write, overwrite], side) = (all, side.name());
-        if all != [0; 3] {
-            lines.push(format!("accesses to the {side}: {read} to read, {write} to write, {overwrite} to overwrite"));
-        }
-    }
-    lines
+/// The number of objects whose construction was not seen, if there are any.
+pub fn made_unseen_line(process: &Process) -> Option<String> {
+    let unseen = process.account.made_unseen();
+    (unseen > 0).then(|| {
+        format!(
+            "{unseen} objects were noticed at an access (the program has the constructor inlined, or called it before the \
+             recording): the place of that access stands for their maker"
+        )
+    })
 }
 
 pub fn percent(part: u64, whole: u64) -> f64 {

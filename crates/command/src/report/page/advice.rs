@@ -4,9 +4,9 @@ use super::html::Html;
 use super::tables::sortable;
 use crate::report::amount::{Count, Counted};
 use crate::report::facts::{Piece, Process};
-use crate::report::rows::{Finding, IN_PLACE};
+use crate::report::rows::Finding;
 use crate::report::sentences::saving_line;
-use syncedmem_trace::text::{Duration, Size};
+use syncedmem_trace::text::Size;
 
 /// Places of a piece that are listed.
 const PLACES: usize = 12;
@@ -21,13 +21,11 @@ pub fn write(html: &mut Html, process: &Process) {
     html.markup("<section class=\"advice\"><h3>Advice</h3>");
     if worth.is_empty() && process.bound_that_ended().is_none() {
         html.markup("<p>Nothing worth doing.</p>");
-    } else if worth.len() > 1 {
-        html.markup("<p class=\"none\">One copy may be in several: the times do not add up.</p>");
     }
     cards(html, process, &worth);
     if !small.is_empty() {
         let more = Counted(small.len() as u64, "piece of advice", "pieces of advice");
-        html.markup("<details><summary>").text(more).markup(" would save less than a thousandth of the run</summary>");
+        html.markup("<details><summary>").text(more).markup(" would save less than a thousandth of the peak</summary>");
         cards(html, process, &small);
         html.markup("</details>");
     }
@@ -57,28 +55,11 @@ fn card(html: &mut Html, process: &Process, Piece { sum: all, places }: &Piece) 
 }
 
 fn table(html: &mut Html, places: &[&Finding]) {
-    let is_in_place = places.iter().any(|finding| finding.rule == IN_PLACE);
-    let heads: &[&str] = match is_in_place {
-        true => &["Layers", "#Memory saved"],
-        false => &["Made by", "#Times", "#Bytes", "#Time saved", "#Objects"],
-    };
-    sortable(html, "Where", heads);
+    sortable(html, "Where", &["Layers", "#Memory saved"]);
     for finding in places.iter().take(PLACES) {
         html.markup("<tr><th scope=\"row\" class=\"who\">").place(&finding.made);
-        if !finding.at.is_empty() && finding.at != finding.made {
-            html.markup(if is_in_place { "<small>" } else { "<small>used by " }).place(&finding.at).markup("</small>");
-        }
-        html.markup("</th>");
-        if is_in_place {
-            html.number(finding.bytes, Size(finding.bytes)).markup("</tr>");
-            continue;
-        }
-        html.number(finding.count, Count(finding.count)).number(finding.bytes, Size(finding.bytes));
-        match finding.saved {
-            Some(saved) => html.number(saved, Duration(saved)),
-            None => html.number(0, "not known"),
-        };
-        html.number(finding.objects, Count(finding.objects)).markup("</tr>");
+        html.markup("<small>").place(&finding.at).markup("</small></th>");
+        html.number(finding.bytes, Size(finding.bytes)).markup("</tr>");
     }
     html.markup("</tbody></table></div>");
     let more = places.len().saturating_sub(PLACES);

@@ -111,11 +111,6 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize, options:
     tables::account(html, process);
     places::holders(html, process, of);
     places::callers(html, process, of);
-    if let Some(sentence) = process.not_recorded() {
-        html.markup("<details class=\"unwatched\"><summary><h3>Not recorded in this run</h3></summary><p>")
-            .text(sentence);
-        html.markup("</p></details>");
-    }
     html.markup("</section>");
 }
 

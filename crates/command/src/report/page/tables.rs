@@ -4,7 +4,7 @@ use super::html::Html;
 use super::{bytes, peaks, title};
 use crate::report::amount::{Count, Rate};
 use crate::report::facts::Process;
-use crate::report::sentences::access_lines;
+use crate::report::sentences::made_unseen_line;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::text::{Duration, Size};
 
@@ -51,7 +51,7 @@ pub fn account(html: &mut Html, process: &Process) {
     let mut memory = String::new();
     // Writing to a string cannot fail.
     let _ = process.account.write_memory(&mut memory);
-    for line in memory.lines().map(str::to_string).chain(access_lines(process)) {
+    for line in memory.lines().map(str::to_string).chain(made_unseen_line(process)) {
         html.markup("<p>").text(line).markup("</p>");
     }
     sortable(html, "Work", &["What, summed over threads", "#Count", "#Bytes", "#Time", "#Rate"]);
