@@ -275,7 +275,7 @@ TEST(Wrapper, SetsAndTellsTheChoicesOfTheProcess) {
   sets_and_tells(syncedmem::set_mode, syncedmem::mode, SYNCEDMEM_MODE_CPU);
   sets_and_tells(syncedmem::set_pinning, syncedmem::pinning, SYNCEDMEM_PIN_NEVER);
   sets_and_tells(syncedmem::set_error_policy, syncedmem::error_policy, SYNCEDMEM_ON_ERROR_THROW);
-  sets_and_tells(syncedmem::set_accounting, syncedmem::accounting, SYNCEDMEM_ACCOUNTING_ACCESSES);
+  sets_and_tells(syncedmem::set_accounting, syncedmem::accounting, SYNCEDMEM_ACCOUNTING_ON);
   sets_and_tells(syncedmem::set_device_check, syncedmem::device_check, true);
   EXPECT_EQ(syncedmem::device_mismatches(), 0u);
 }

@@ -362,10 +362,6 @@ enum syncedmem_accounting_t
    * Objects, blocks, fills and copies.
    */
   SYNCEDMEM_ACCOUNTING_ON = 1,
-  /**
-   * Accesses to current data too, at some tens of nanoseconds each.
-   */
-  SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -697,7 +693,7 @@ typedef struct syncedmem_stats_t {
    */
   uint64_t objects_ended;
   /**
-   * Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is counted.
+   * Accesses to the host for reading that allocated, filled or copied.
    */
   uint64_t host_reads;
   /**

@@ -18,7 +18,7 @@ use crate::memory::{device, host};
 use crate::observe::recorder;
 use crate::platform::sync::Ordering;
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, SHARING};
+use crate::state::flags::{self, SHARING};
 use crate::state::step::{self, Contents, Step};
 use crate::state::word::Word;
 use crate::{cuda, settings};
@@ -31,19 +31,9 @@ impl SyncedMemory {
             self.check_access(side)?;
         }
         match self.ready(access, side) {
-            Some(address) => {
-                if flags::has(ACCESSES) {
-                    self.record_access(access, side, true);
-                }
-                Ok(address)
-            }
+            Some(address) => Ok(address),
             None => self.prepare(access, side),
         }
-    }
-
-    #[cold]
-    fn record_access(&self, access: Access, side: Side, ready: bool) {
-        recorder::record(self.subject(), || What::Accessed { side, access, ready });
     }
 
     /// The address if `access` needs no work.
@@ -84,15 +74,10 @@ impl SyncedMemory {
         let claimed = self.claim_unless(Blocking::Yes, |entry| self.ready_under_lock(access, side, entry));
         let mut claim = match claimed.map_err(refused)? {
             Claimed::Owner(claim) => claim,
-            Claimed::Ready(address) => {
-                if flags::has(ACCESSES) {
-                    self.record_access(access, side, true);
-                }
-                return Ok(address);
-            }
+            Claimed::Ready(address) => return Ok(address),
         };
         if flags::is_observed() {
-            self.record_access(access, side, false);
+            recorder::record(self.subject(), || What::Accessed { side, access });
         }
         let _operation = Operation::begin();
         let now = self.revived(access)?;

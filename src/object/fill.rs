@@ -48,7 +48,7 @@ impl SyncedMemory {
         // Before the claim: it may call Caffe's code.
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
         let (claim, now) = self.claim_finished()?;
-        recorder::record(self.subject(), || What::Accessed { side: Side::Host, access, ready: false });
+        recorder::record(self.subject(), || What::Accessed { side: Side::Host, access });
         let next = now.with_head(step::on_access(now.head(), access, Side::Host).head);
         let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
         let filled = next.host.map_or(Ok(()), |host| {

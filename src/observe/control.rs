@@ -14,7 +14,7 @@ use crate::platform::sync::{nap, this_thread};
 use crate::platform::text::to_stderr;
 use crate::settings;
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, ACCOUNT, Flags, RANGES, TRACE};
+use crate::state::flags::{self, ACCOUNT, Flags, RANGES, TRACE};
 
 /// The thread that reads the settings, or 0.
 static READER: AtomicUsize = AtomicUsize::new(0);
@@ -43,14 +43,11 @@ fn read_once() {
 }
 
 fn read() {
-    let level = settings::ACCOUNT.get();
-    let flags = Flags::NONE
-        .and(ACCOUNT, report_file::begin() || level > 0)
-        .and(ACCESSES, level > 1)
-        .and(RANGES, nvtx::attach());
+    let is_counting = report_file::begin() | (settings::ACCOUNT.get() > 0);
+    let flags = Flags::NONE.and(ACCOUNT, is_counting).and(RANGES, nvtx::attach());
     // The trace opens before the flag is set: from then on events are written to it.
     let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
-        .is_some_and(|file| recorder::open_trace(file, flags).inspect_err(|trouble| complain(file, *trouble)).is_ok());
+        .is_some_and(|file| recorder::open_trace(file).inspect_err(|trouble| complain(file, *trouble)).is_ok());
     flags::begin(flags.and(TRACE, is_traced));
 }
 
@@ -84,16 +81,13 @@ extern "C" fn at_exit() {
 pub fn set(flag: Flags, wanted: bool) {
     read_settings();
     flags::set(flag, wanted);
-    if flags::has(TRACE) && flag == ACCESSES {
-        trace::mode(wanted);
-    }
     // The next call of each entry point looks at the flags again.
     fast_path::close();
 }
 
 pub fn begin_trace(file: &CStr) -> Result<(), FileError> {
     read_settings();
-    let begun = recorder::open_trace(file, flags::all());
+    let begun = recorder::open_trace(file);
     // An earlier trace has ended in any case. A trace that another thread begins is left to that thread.
     if begun != Err(FileError::Busy) {
         set(TRACE, begun.is_ok());

@@ -19,7 +19,7 @@ use super::nvtx::{self, Range};
 use super::trace::{self, FileError};
 use crate::platform::clock::nanoseconds;
 use crate::platform::thread_pointer::ThreadPointer;
-use crate::state::flags::{self, ACCESSES, ACCOUNT, Flags, RANGES, TRACE};
+use crate::state::flags::{self, ACCOUNT, RANGES, TRACE};
 
 static COUNTERS: Counters = Counters::new();
 
@@ -165,9 +165,8 @@ fn trace_site(site: Site) {
     trace::site(site, text.as_ref());
 }
 
-pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), FileError> {
+pub fn open_trace(file: &CStr) -> Result<(), FileError> {
     trace::start(file)?;
-    trace::mode(observed.has(ACCESSES));
     call_site::all().for_each(trace_site);
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::call_counts::{self, Calls};
 use super::{recorder, report_file};
 use crate::platform::program;
 use crate::settings;
-use crate::state::flags::{self, ACCESSES, ACCOUNT};
+use crate::state::flags::{self, ACCOUNT};
 
 /// In a buffer of its own: memory may have run out.
 pub type Report = Text<4096>;
@@ -29,7 +29,6 @@ fn write(text: &mut Report, account: &Account) -> fmt::Result {
     writeln!(text, "libsyncedmem: memory of {} (process {})", Escaped(program.as_bytes()), std::process::id())?;
     match call_counts::are_any() {
         false => writeln!(text, "calls of Caffe: none")?,
-        true if flags::has(ACCESSES) => writeln!(text, "calls of Caffe:{Calls}")?,
         true => writeln!(text, "calls of Caffe (accesses: those that needed work):{Calls}")?,
     }
     account.write_memory(text)?;

@@ -84,7 +84,7 @@ pub fn host_limit() -> Option<u64> {
 pub static POOL_BUDGET: Amount = Amount::new(c"SYNCEDMEM_POOL_BUDGET", "the default");
 pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
 
-pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on", "accesses"]);
+pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on"]);
 pub static TRACE_SIZE: Amount = Amount::new(c"SYNCEDMEM_TRACE_SIZE", "the default");
 
 pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);

@@ -23,7 +23,7 @@ pub fn deciding(access: Access, side: Side) -> u64 {
 
 pub fn open(access: Access, side: Side) {
     let (slot, bits) = (slot(access, side), Word::deciding(access, side));
-    let is_barred = || flags::sees_every_call() || is_watched(side);
+    let is_barred = || flags::are_unread() || is_watched(side);
     // Every first touch calls this: usually the gate is open already.
     if slot.load(Relaxed) == bits || is_barred() {
         return;

@@ -11,11 +11,9 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct Flags(u32);
 
 pub const ACCOUNT: Flags = Flags(1);
-/// Accesses to current data are recorded too.
-pub const ACCESSES: Flags = Flags(2);
-pub const TRACE: Flags = Flags(4);
+pub const TRACE: Flags = Flags(2);
 /// For a profiler.
-pub const RANGES: Flags = Flags(8);
+pub const RANGES: Flags = Flags(4);
 
 const UNREAD: Flags = Flags(128);
 const OBSERVED: Flags = Flags(255);
@@ -76,12 +74,6 @@ pub fn are_events_read() -> bool {
 #[inline]
 pub fn are_unread() -> bool {
     has(UNREAD)
-}
-
-/// Even if a call needs no work.
-#[inline]
-pub fn sees_every_call() -> bool {
-    has(Flags(ACCESSES.0 | UNREAD.0))
 }
 
 pub fn begin(flags: Flags) {

@@ -305,7 +305,7 @@ fn threads_with_the_smallest_documented_stacks_may_call_everything() {
         }"#;
     let folder = Folder::new();
     let trace = folder.path("%p");
-    let observed = [("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", trace.to_str().unwrap())];
+    let observed = [("SYNCEDMEM_ACCOUNT", "on"), ("SYNCEDMEM_TRACE", trace.to_str().unwrap())];
     let reported = [("SYNCEDMEM_REPORT", "stderr"), ("SYNCEDMEM_TRACE", trace.to_str().unwrap())];
     // All, or all that neither report nor abort.
     let (small, all) = ([("STACK", "16384"), ("WORKS", "4")], [("STACK", "24576"), ("WORKS", "8")]);

@@ -166,7 +166,6 @@ fn arguments_and_input_are_the_programs() {
 fn flags_become_the_settings_of_the_library() {
     // In the order of the variables.
     let flags = [
-        ("--accesses", "ACCOUNT=accesses"),
         ("--host-blocks=malloc", "HOST_BLOCKS=malloc"),
         ("--host-limit=512M", "HOST_LIMIT=512M"),
         ("--junk-fill", "JUNK_FILL=on"),

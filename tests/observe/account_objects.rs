@@ -75,43 +75,29 @@ fn peaks_begin_anew_where_they_are_reset() {
     assert_eq!(figures().pageable.peak, (MIB + KIB) as u64);
 }
 
-fn every_access_through_either_abi_is_counted_by_every_thread() {
+fn every_access_that_needs_work_is_counted_through_either_abi_by_every_thread() {
     const THREADS: usize = 4;
     const TURNS: u64 = 500;
     at_once(THREADS, |_| {
-        let (mut object, plain) = (Object::new(SMALL), Plain::new(MIDDLE));
         for _ in 0..TURNS {
+            let (mut object, plain) = (Object::new(SMALL), Plain::new(MIDDLE));
             object.cpu_data().unwrap();
             object.mutable_cpu_data().unwrap();
-            object.overwrite_cpu_data().unwrap();
-            plain.cpu_data();
-            plain.cpu_data();
             plain.mutable_cpu_data();
+            plain.cpu_data();
         }
     });
-    let (stats, turns, objects) = (counts(), THREADS as u64 * TURNS, 2 * THREADS as u64);
-    let all = sum(objects, THREADS * (SMALL + MIDDLE));
-    let expected = syncedmem_stats_t {
-        host_reads: 3 * turns,
-        host_writes: 2 * turns,
-        host_overwrites: turns,
-        objects_made: objects,
-        objects_ended: objects,
-        host_fills: all,
-        // What came from a pool, and what lived at once, depends on when the threads run.
-        pageable: syncedmem_memory_stats_t { frees: all, ..stats.pageable },
-        ..Default::default()
-    };
-    assert_eq!(stats, expected);
-    assert_eq!((stats.pageable.live, allocated(&stats)), (0, objects));
+    let (stats, turns) = (counts(), THREADS as u64 * TURNS);
+    assert_eq!((stats.host_reads, stats.host_writes, stats.objects_made), (turns, turns, 2 * turns));
+    assert_eq!((stats.pageable.live, allocated(&stats)), (0, 2 * turns));
 }
 
 fn allocated(stats: &syncedmem_stats_t) -> u64 {
     stats.pageable.allocations.count + stats.pageable.pool_hits.count
 }
 
-/// Served at once: an accessor of C++ hands out what the object says, and the library never learns of it.
-fn accesses_that_need_nothing_are_served_at_once_unless_they_are_counted() {
+/// An accessor of C++ returns the object's pointer, and the library sees no call.
+fn accesses_that_need_nothing_are_served_at_once() {
     let plain = Plain::new(SMALL);
     let access = || {
         plain.mutable_cpu_data();
@@ -120,13 +106,9 @@ fn accesses_that_need_nothing_are_served_at_once_unless_they_are_counted() {
         (open, counts().host_reads)
     };
     assert_eq!(access(), ([true; 2], 0));
-    for (accounting, open, reads) in [
-        (SYNCEDMEM_ACCOUNTING_ACCESSES, false, 1),
-        (SYNCEDMEM_ACCOUNTING_ON, true, 1),
-        (SYNCEDMEM_ACCOUNTING_OFF, true, 1),
-    ] {
+    for accounting in [SYNCEDMEM_ACCOUNTING_OFF, SYNCEDMEM_ACCOUNTING_ON] {
         assert_eq!(syncedmem_set_accounting(accounting as i32), SYNCEDMEM_SUCCESS);
-        assert_eq!(access(), ([open; 2], reads), "{accounting:?}");
+        assert_eq!(access(), ([true; 2], 0), "{accounting:?}");
     }
 }
 
@@ -143,11 +125,11 @@ fn an_object_that_grows_gives_its_block_back() {
 
 crate::support::harness::tests![
     the_trace_says_who_held_the_memory_at_its_peak;
-    alone(&[ACCESSES]): every_access_through_either_abi_is_counted_by_every_thread;
     alone(&[ON]):
+    every_access_that_needs_work_is_counted_through_either_abi_by_every_thread,
     peaks_begin_anew_where_they_are_reset,
     names_are_refused_where_they_cannot_be_kept,
-    accesses_that_need_nothing_are_served_at_once_unless_they_are_counted,
+    accesses_that_need_nothing_are_served_at_once,
     an_object_whose_constructor_was_inlined_counts_its_memory_and_its_end,
     an_object_that_grows_gives_its_block_back,
 ];

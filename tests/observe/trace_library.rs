@@ -89,7 +89,7 @@ fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
 }
 
 fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
-    in_a_traced_process(&[("SYNCEDMEM_ACCOUNT", "accesses")], || {
+    in_a_traced_process(&[("SYNCEDMEM_ACCOUNT", "on")], || {
         let gpu = &simulated_gpu();
         std::thread::scope(|scope| {
             for _ in 0..4 {

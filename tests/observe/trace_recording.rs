@@ -17,10 +17,9 @@ fn every_event_is_in_the_file_as_it_was() {
     assert!(read.header.end.is_some() && read.header.cut.is_none() && read.unfinished.is_empty());
 }
 
-fn names_places_threads_and_the_mode_are_in_the_file_once() {
+fn names_places_and_threads_are_in_the_file_once() {
     let place = "caffe::Blob<float>::Reshape(std::vector<int> const&) \"quoted\\path\" (libcaffe.so.1)";
     let read = recorded(|| {
-        writer::mode(true);
         writer::site(syncedmem_trace::event::Site(7), place);
         for _ in 0..1000 {
             writer::name(0x5000, 64, "data äöü");
@@ -32,7 +31,6 @@ fn names_places_threads_and_the_mode_are_in_the_file_once() {
     assert_eq!((thread.0, thread.1), (Topic::Thread, this_thread().into()));
     let name = |name: &str| (Topic::Name, 0, name.to_owned());
     assert_eq!(rest, [(Topic::Site, 7, place.to_owned()), name("data äöü"), name("diff")]);
-    assert!(matches!(read.records[0], Record::Mode { accesses: true, .. }));
     let named = read.records.iter().filter_map(|record| match *record {
         Record::Named { object, object_bytes, text, .. } => Some((object, object_bytes, text)),
         _ => None,
@@ -187,7 +185,7 @@ fn what_cannot_be_a_trace_is_refused() {
 crate::support::harness::tests![
     alone(&[]):
     every_event_is_in_the_file_as_it_was,
-    names_places_threads_and_the_mode_are_in_the_file_once,
+    names_places_and_threads_are_in_the_file_once,
     a_stack_of_24_kib_suffices,
     a_trace_replaces_an_earlier_one_in_its_file,
     a_header_that_its_process_was_killed_at_is_no_file_of_another_program,

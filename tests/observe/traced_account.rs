@@ -53,7 +53,7 @@ fn host_work(turns: usize) {
 }
 
 fn the_sums_of_a_trace_are_the_account() {
-    in_a_traced_process(&[ACCESSES, POOLS], || {
+    in_a_traced_process(&[ON, POOLS], || {
         let gpu = simulated_gpu();
         let stream = gpu.stream();
         for turn in 0..40 {
@@ -81,7 +81,7 @@ fn the_sums_of_a_trace_are_the_account() {
 }
 
 fn a_forked_childs_events_are_its_own_in_the_trace_too() {
-    in_a_traced_process(&[ACCESSES], || {
+    in_a_traced_process(&[ON], || {
         host_work(3);
         let mut shared = Object::touched(Storage::cpu_data, 60_000);
         in_a_child(|| {

@@ -102,7 +102,7 @@ class Caffe:
             if preload:
                 environment["LD_PRELOAD"] = str(preload)
             if count_calls:
-                environment.update(SYNCEDMEM_REPORT=str(report), SYNCEDMEM_ACCOUNT="accesses")
+                environment.update(SYNCEDMEM_REPORT=str(report), SYNCEDMEM_ACCOUNT="on")
             with open(Path(scratch, "out"), "w+b") as out, open(Path(scratch, "err"), "w+b") as err:
                 process = subprocess.Popen(
                     arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err

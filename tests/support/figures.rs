@@ -8,8 +8,6 @@ use super::*;
 
 /// Accounting from the first call on.
 pub const ON: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "on");
-/// And of every access.
-pub const ACCESSES: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "accesses");
 
 pub fn figures() -> syncedmem_stats_t {
     let mut stats = syncedmem_stats_t { size: size_of::<syncedmem_stats_t>(), ..Default::default() };

@@ -70,12 +70,6 @@ pub enum Item {
         object: u64,
         items: u64,
     },
-    /// Unknown before the first of these.
-    Mode {
-        time: u64,
-        /// Also those that need nothing.
-        accesses: bool,
-    },
     Event(Event),
     Pass(Pass),
     /// The thread executes a layer from now on.

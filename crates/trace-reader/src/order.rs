@@ -21,10 +21,7 @@ impl Order {
         let end = match record {
             Record::Event { event, .. } => event.end(),
             Record::Pass(pass) => pass.start.saturating_add(pass.duration),
-            Record::Named { time, .. }
-            | Record::Items { time, .. }
-            | Record::Step { time, .. }
-            | Record::Mode { time, .. } => time,
+            Record::Named { time, .. } | Record::Items { time, .. } | Record::Step { time, .. } => time,
         };
         self.sequence += 1;
         self.waiting.insert((end, self.sequence), record);

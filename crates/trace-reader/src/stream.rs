@@ -202,7 +202,6 @@ impl Stream {
             }
             Record::Pass(pass) => items.push_back(Item::Pass(pass)),
             Record::Step { time, thread, step } => items.push_back(Item::Step { time, thread, step }),
-            Record::Mode { time, accesses, .. } => items.push_back(Item::Mode { time, accesses }),
         }
         true
     }

@@ -58,7 +58,6 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
     recording.site(1, "caffe::Net::Init");
     recording.text(text::Topic::Thread, 1, b"main");
     recording.text(text::Topic::Net, 0, b"ReLU\trelu1\t1\tconv1\trelu1\n");
-    recording.put(Record::Mode { time: 1, thread: 1, accesses: true });
     recording.event(at(10, 0, made(64)));
     recording.event(at(30, 20, allocated(5)));
     recording.event(at(31, 5, What::Synchronised));
@@ -74,12 +73,11 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
     assert_eq!(name, "caffe");
     let (time, object) = (60, 0x1000);
     assert_eq!(
-        rest[..9],
+        rest[..8],
         [
             Item::Site { site: Site(1), place: "caffe::Net::Init".into() },
             Item::Thread { thread: 1, name: "main".into() },
             Item::Net("ReLU\trelu1\t1\tconv1\trelu1\n".into()),
-            Item::Mode { time: 1, accesses: true },
             Item::Event(at(10, 0, made(64))),
             Item::Event(at(31, 5, What::Synchronised)),
             Item::Event(at(30, 20, allocated(5))),
@@ -87,7 +85,7 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
             Item::Items { object, items: 8 },
         ]
     );
-    let [Item::End(end)] = &rest[9..] else { panic!("{rest:?}") };
+    let [Item::End(end)] = &rest[8..] else { panic!("{rest:?}") };
     assert_eq!(end.header.end.map(|end| end.peak_resident), Some(4096));
     assert_eq!((end.gave_way, end.unfinished, end.unknown), (0, 0, 0));
 }

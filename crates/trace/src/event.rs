@@ -51,13 +51,10 @@ pub enum What {
     Resized {
         bytes: u64,
     },
-    /// A caller asked for a side's address; the events that this needs follow. If it needs none, it is recorded only
-    /// while every access is counted.
+    /// A caller asked for a side's address; the events that this needs follow. An access that needs none is not recorded.
     Accessed {
         side: Side,
         access: Access,
-        /// The side held the newest data (reading), or alone did (writing).
-        ready: bool,
     },
     Allocated {
         kind: Kind,

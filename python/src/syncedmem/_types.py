@@ -127,8 +127,6 @@ class Accounting(enum.IntEnum):
     """Nothing, at no cost."""
     ON = 1
     """Objects, blocks, fills and copies."""
-    ACCESSES = 2
-    """Accesses to current data too, at some tens of nanoseconds each."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,7 +197,7 @@ class Stats:
     objects_ended: int
     """Objects ended."""
     host_reads: int
-    """Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is counted."""
+    """Accesses to the host for reading that allocated, filled or copied."""
     host_writes: int
     """As `host_reads`."""
     host_overwrites: int

@@ -9,7 +9,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::report;
 use crate::observe::{self, control, recorder};
-use crate::state::flags::{self, ACCESSES, ACCOUNT};
+use crate::state::flags::{self, ACCOUNT};
 
 /// What is accounted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,6 @@ pub enum syncedmem_accounting_t {
     SYNCEDMEM_ACCOUNTING_OFF = 0,
     /// Objects, blocks, fills and copies.
     SYNCEDMEM_ACCOUNTING_ON = 1,
-    /// Accesses to current data too, at some tens of nanoseconds each.
-    SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 }
 
 /// Maximum length of an object's name, in bytes.
@@ -30,14 +28,13 @@ pub const SYNCEDMEM_NAME_BYTES: usize = 200;
 /// objects hold. The peak is approximate if other threads use objects during the call. Overrides `SYNCEDMEM_ACCOUNT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_t {
-    let what = "accounting is not a syncedmem_accounting_t; pass SYNCEDMEM_ACCOUNTING_OFF (0), \
-                SYNCEDMEM_ACCOUNTING_ON (1) or SYNCEDMEM_ACCOUNTING_ACCESSES (2)";
+    let what = "accounting is not a syncedmem_accounting_t; pass SYNCEDMEM_ACCOUNTING_OFF (0) \
+                or SYNCEDMEM_ACCOUNTING_ON (1)";
     entry!(|| {
-        if !(0..=2).contains(&accounting) {
+        if !(0..=1).contains(&accounting) {
             return Err(Error::InvalidArgument { what });
         }
         report::keep_account(accounting > 0);
-        control::set(ACCESSES, accounting > 1);
     })
 }
 
@@ -46,10 +43,9 @@ pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_
 pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_accounting_t) -> syncedmem_status_t {
     entry!(out(accounting), |accounting| {
         control::read_settings();
-        accounting.set(match (flags::has(ACCOUNT), flags::has(ACCESSES)) {
-            (false, _) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_OFF,
-            (true, false) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ON,
-            (true, true) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ACCESSES,
+        accounting.set(match flags::has(ACCOUNT) {
+            false => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_OFF,
+            true => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ON,
         });
     })
 }

@@ -85,7 +85,7 @@ pub struct syncedmem_stats_t {
     pub objects_made: u64,
     /// Objects ended.
     pub objects_ended: u64,
-    /// Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is counted.
+    /// Accesses to the host for reading that allocated, filled or copied.
     pub host_reads: u64,
     /// As `host_reads`.
     pub host_writes: u64,

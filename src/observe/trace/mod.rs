@@ -95,11 +95,6 @@ pub fn step(step: u64) {
     note(|_, time, thread| Some(Record::Step { time, thread, step }));
 }
 
-/// Records whether accesses that need no work are recorded from now on.
-pub fn mode(accesses: bool) {
-    note(|_, time, thread| Some(Record::Mode { time, thread, accesses }));
-}
-
 fn note(of: impl FnOnce(&Entry, u64, u32) -> Option<Record>) {
     let Some(entry) = sink::enter() else { return };
     if let Some(record) = of(&entry, nanoseconds(), this_thread(&entry)) {

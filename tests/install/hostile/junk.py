@@ -18,7 +18,7 @@ with open(library, "rb") as file:
 if len(settings) < 15:
     sys.exit(f"only {len(settings)} settings were found in {library}")
 
-WORDS = [b"", b"0", b"1", b"on", b"off", b"auto", b"malloc", b"never", b"always", b"accesses", b"stream", b"stderr", b"throw"]
+WORDS = [b"", b"0", b"1", b"on", b"off", b"auto", b"malloc", b"never", b"always", b"stream", b"stderr", b"throw"]
 NUMBERS = [b"-1", b"1K", b"64K", b"4M", b"1T", b"99999999999999999999", b"0x10", b"1e9", b"nan", b"inf", b"-0.0", b"0.001", b"1.5G"]
 FILES = [b"/", b"/dev/null", b"/dev/full", b"/no/such/folder/file", b"file", b"file-%p", b"rows.csv", b"fifo", b"%s%n%p%%", b"link"]
 

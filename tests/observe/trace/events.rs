@@ -40,9 +40,7 @@ pub fn everything() -> Vec<What> {
     }
     for side in SIDES {
         all.extend([What::Lent { side }, What::Released { side }]);
-        for access in ACCESSES {
-            all.extend([true, false].map(|ready| What::Accessed { side, access, ready }));
-        }
+        all.extend(ACCESSES.map(|access| What::Accessed { side, access }));
     }
     all
 }
@@ -77,7 +75,7 @@ pub fn a_run(threads: u32, rounds: u64) -> Vec<Event> {
             let (host, device) = (Side::Host, Side::Device);
             let read = Cause::Access(Access::Read);
             add(0, 10, What::Made { bytes, noticed: Noticed::Construction });
-            add(0, 10, What::Accessed { side: host, access: Access::Write, ready: false });
+            add(0, 10, What::Accessed { side: host, access: Access::Write });
             add(900, 1000, What::Allocated { kind: Kind::Pinned, bytes, block, origin: Origin::Fresh });
             add(500, 500, What::Filled { side: host, bytes });
             // The allocation began first, and what is in it ends before it.

@@ -6,7 +6,8 @@ use crate::run::settings::Settings;
 
 /// Variables of the library and of this command: those of `run`'s options, and others.
 fn known() -> impl Iterator<Item = &'static str> {
-    const OTHERS: [&str; 4] = ["SYNCEDMEM_CHECK_DEVICE", "SYNCEDMEM_LIBRARY", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"];
+    const OTHERS: [&str; 5] =
+        ["SYNCEDMEM_ACCOUNT", "SYNCEDMEM_CHECK_DEVICE", "SYNCEDMEM_LIBRARY", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"];
     Settings::default().all().map(|(name, _)| name).into_iter().chain(OTHERS)
 }
 

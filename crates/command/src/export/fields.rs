@@ -21,8 +21,8 @@ pub fn of(what: &What) -> Value {
         }
         What::Ended => json!({ "what": "ended" }),
         What::Resized { bytes } => json!({ "what": "resized", "bytes": bytes }),
-        What::Accessed { side, access, ready } => {
-            json!({ "what": "accessed", "side": side.name(), "access": access_name(access), "ready": ready })
+        What::Accessed { side, access } => {
+            json!({ "what": "accessed", "side": side.name(), "access": access_name(access) })
         }
         What::Allocated { kind, bytes, block, origin } => {
             let block = format!("{block:#x}");

@@ -57,10 +57,6 @@ impl<W: Write> Records<'_, W> {
                 let arguments = json!({ "what": "named", "object": hexadecimal(object), "name": name });
                 self.note(time, "object named", arguments)
             }
-            Item::Mode { time, accesses } => {
-                let arguments = json!({ "what": "mode", "accesses": accesses });
-                self.note(time, "recording mode", arguments)
-            }
             Item::Event(event) => self.event(&event),
             Item::Pass(pass) => {
                 let arguments = json!({ "what": "pass", "iteration": pass.iteration });

@@ -49,7 +49,7 @@ impl Open {
             Item::Module { start: bias, build_id, path } => {
                 self.stacks.modules.push(Module { bias, build_id, path: path.into() });
             }
-            Item::Mode { .. } | Item::Thread { .. } => {}
+            Item::Thread { .. } => {}
         }
     }
 

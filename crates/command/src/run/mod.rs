@@ -33,7 +33,7 @@ Examples:
   syncedmem run --fit 8G -- caffe train --solver=solver.prototxt
       which batch would fit in 8 GiB
   syncedmem run --trace train.trace -- caffe train --solver=solver.prototxt
-  syncedmem run -o memory.txt --accesses -- python3 classify.py
+  syncedmem run -o memory.txt -- python3 classify.py
   syncedmem run --on-error throw --pinned-limit 2G -- python3 serve.py
 
 Exit status: the program's own; 128+n if signal n ended it; 127 if it was not found, 126 if it could not be started, 125 if \

@@ -22,9 +22,6 @@ pub struct Settings {
     /// program show one]
     #[arg(long)]
     take_over: bool,
-    /// Record every access, also one that needs no work. Costs time.
-    #[arg(long)]
-    accesses: bool,
     /// The most that the recording of each process takes; then the oldest events give way [default: 256M].
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     trace_size: Option<String>,
@@ -75,12 +72,11 @@ impl Settings {
         Ok(())
     }
 
-    pub fn all(&self) -> [(&'static str, Option<String>); 14] {
+    pub fn all(&self) -> [(&'static str, Option<String>); 13] {
         [
             ("SYNCEDMEM_SHARE", self.share.clone()),
             ("SYNCEDMEM_KEEP", self.keep.clone()),
             ("SYNCEDMEM_TAKE_OVER", self.take_over.then(|| "1".to_owned())),
-            ("SYNCEDMEM_ACCOUNT", self.accesses.then(|| "accesses".to_owned())),
             ("SYNCEDMEM_TRACE_SIZE", self.trace_size.clone()),
             ("SYNCEDMEM_JUNK_FILL", self.junk_fill.then(|| "on".to_owned())),
             ("SYNCEDMEM_ON_ERROR", self.on_error.clone()),

@@ -18,7 +18,7 @@ pub enum Record {
         /// The writer does not know whether it has recorded the object before.
         object_bytes: u64,
     },
-    /// From now on, as `Items` and `Mode`.
+    /// From now on, as `Items`.
     Named {
         time: u64,
         thread: u32,
@@ -42,12 +42,6 @@ pub enum Record {
         thread: u32,
         step: u64,
     },
-    Mode {
-        time: u64,
-        thread: u32,
-        /// Also those that need nothing.
-        accesses: bool,
-    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +53,6 @@ pub enum NoRecord {
 
 // Notes. Codes of events are smaller.
 const NAMED: u8 = 32;
-const MODE: u8 = 33;
 const ITEMS: u8 = 34;
 const PASS: u8 = 35;
 const STEP: u8 = 36;
@@ -72,7 +65,6 @@ const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Overwrite];
 const NOTICED: [Noticed; 2] = [Noticed::Construction, Noticed::FirstAccess];
 const ORIGINS: [Origin; 3] = [Origin::Fresh, Origin::Pool, Origin::Arena];
 const PATHS: [Path; 2] = [Path::Pinned, Path::Pageable];
-const FLAGS: [bool; 2] = [false, true];
 const CAUSES: [Cause; 4] =
     [Cause::Access(Access::Read), Cause::Access(Access::Write), Cause::Access(Access::Overwrite), Cause::Stream];
 
@@ -89,7 +81,7 @@ fn parts(what: &What) -> Parts {
         What::Made { bytes, noticed } => (1, [noticed as u8, 0, 0], bytes, 0),
         What::Ended => (2, [0; 3], 0, 0),
         What::Resized { bytes } => (3, [0; 3], bytes, 0),
-        What::Accessed { side, access, ready } => (4, [side as u8, access as u8, ready.into()], 0, 0),
+        What::Accessed { side, access } => (4, [side as u8, access as u8, 0], 0, 0),
         What::Allocated { kind, bytes, block, origin } => (5, [kind as u8, origin as u8, 0], bytes, block),
         What::Freed { kind, bytes, block } => (6, [kind as u8, 0, 0], bytes, block),
         What::Filled { side, bytes } => (7, [side as u8, 0, 0], bytes, 0),
@@ -117,7 +109,7 @@ fn what((code, parameters, bytes, last): Parts) -> Option<What> {
         1 => What::Made { bytes, noticed: of(NOTICED, a)? },
         2 => What::Ended,
         3 => What::Resized { bytes },
-        4 => What::Accessed { side: side()?, access: of(ACCESSES, b)?, ready: of(FLAGS, c)? },
+        4 => What::Accessed { side: side()?, access: of(ACCESSES, b)? },
         5 => What::Allocated { kind: kind()?, bytes, block: last, origin: of(ORIGINS, b)? },
         6 => What::Freed { kind: kind()?, bytes, block: last },
         7 => What::Filled { side: side()?, bytes },
@@ -154,9 +146,6 @@ impl Record {
                 [start, duration, 0, 0, halves(thread, 0)],
             ),
             Record::Step { time, thread, step } => ((STEP, [0; 3], 0, step), [time, 0, 0, 0, halves(thread, 0)]),
-            Record::Mode { time, thread, accesses } => {
-                ((MODE, [accesses.into(), 0, 0], 0, 0), [time, 0, 0, 0, halves(thread, 0)])
-            }
         };
         let (code, [a, b, c], bytes, last) = parts;
         let [tag, rest @ ..] = slot;
@@ -186,7 +175,6 @@ impl Record {
                 Record::Pass(Pass { start: time, duration, thread, kind, iteration: last.checked_sub(1) })
             }
             STEP => Record::Step { time, thread, step: last },
-            MODE => Record::Mode { time, thread, accesses: parameters[0] != 0 },
             _ => {
                 let what = what((code, parameters, bytes, last)).ok_or(NoRecord::Unknown)?;
                 Record::Event { event: Event { start: time, duration, thread, object, site, what }, object_bytes }
@@ -219,7 +207,7 @@ mod tests {
     fn a_record_of_another_lap_and_a_half_written_one_are_refused() {
         let slot = slot();
         assert_eq!(Record::read(&bytes(&slot), 0), Err(NoRecord::Unfinished));
-        let record = Record::Mode { time: 1, thread: 1, accesses: true };
+        let record = Record::Step { time: 1, thread: 1, step: 1 };
         record.write(&slot, 3);
         assert_eq!(Record::read(&bytes(&slot), 2), Err(NoRecord::Unfinished));
         assert_eq!(Record::read(&bytes(&slot), 4), Err(NoRecord::Unfinished));
