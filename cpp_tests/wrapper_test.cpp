@@ -137,18 +137,6 @@ TEST(Wrapper, ThrowsAnInvalidArgumentForNullAndAnErrorWhereTheHeadForbidsIt) {
   EXPECT_THROW(memory.release_cpu(), syncedmem::error);
 }
 
-TEST(Wrapper, CountsTheAccessesOfWhatMayBeEvicted) {
-  SyncedMemory memory(8);
-  EXPECT_EQ(memory.evictable(), SYNCEDMEM_EVICT_NEVER);
-  memory.end_access();
-  memory.set_evictable(SYNCEDMEM_EVICT_REDUNDANT);
-  EXPECT_EQ(memory.evictable(), SYNCEDMEM_EVICT_REDUNDANT);
-  memory.cpu_data();
-  memory.end_access();
-  EXPECT_THROW(memory.end_access(), syncedmem::error);
-  EXPECT_THROW(memory.set_evictable(static_cast<syncedmem_eviction_t>(3)), std::invalid_argument);
-}
-
 TEST(Wrapper, BorrowsAndNeverFrees) {
   float mine[4] = {1, 2, 3, 4};
   {

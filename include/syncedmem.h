@@ -31,14 +31,13 @@
  * Not detected: wrong addresses, and memory given to syncedmem_set_cpu_data that is too small or gone.
  *
  * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_to_dlpack for reading,
- * syncedmem_end_access, syncedmem_exports, syncedmem_head and syncedmem_size on one object at once. One of them
- * allocates, fills and copies, the others wait for it; up to 64 KiB several may allocate at their first access, and all
- * but one block are freed. Every other call needs the object alone. Different objects are independent. Settings may be
- * changed at any time.
+ * syncedmem_exports, syncedmem_head and syncedmem_size on one object at once. One of them allocates, fills and copies,
+ * the others wait for it; up to 64 KiB several may allocate at their first access, and all but one block are freed.
+ * Every other call needs the object alone. Different objects are independent. Settings may be changed at any time.
  *
- * Signals. A signal handler may access data that is already current, unless the device check is on, the object is
- * evictable, or a copy of it is in flight: these may need a lock whose holder waits for the interrupted thread. (If the
- * interrupted thread itself holds it, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or
+ * Signals. A signal handler may access data that is already current, unless the device check is on, tensors of the
+ * object are in use, or a copy of it is in flight: these may need a lock whose holder waits for the interrupted thread.
+ * (If the interrupted thread itself holds it, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or
  * traced, object and thread must have been used outside of handlers before. Do not fork in a handler: it hangs if it has
  * interrupted this library.
  *
@@ -63,17 +62,16 @@
  * thread, on every thread during a global capture, or beside a blocking stream), the access gives
  * SYNCEDMEM_ERROR_DRIVER, and the driver invalidates the capture, as with Caffe's own. Copy data before the capture
  * begins.
- * One wait of the library may also invalidate a capture: for a context, before an idle block is reused or given back,
- * or an object evicted. The driver does not report captures on non-blocking streams that the library was never given.
- * Once the library has seen a capture, it does not wait for contexts any more, and evicts no object that the device may
- * be using. Without pools there is no such wait.
+ * One wait of the library may also invalidate a capture: for a context, before an idle block is reused or given back.
+ * The driver does not report captures on non-blocking streams that the library was never given. Once the library has
+ * seen a capture, it does not wait for contexts any more. Without pools there is no such wait.
  *
- * Devices. A function waits only for the device of a block that it frees, copies or evicts: work on another device may
- * be waiting for work that the calling thread is about to start. Only syncedmem_trim and smaller budgets wait for the
+ * Devices. A function waits only for the device of a block that it frees or copies: work on another device may be
+ * waiting for work that the calling thread is about to start. Only syncedmem_trim and smaller budgets wait for the
  * contexts of all blocks that they give back.
  *
- * Eviction. If there is no room for a block, the library gives back idle blocks, then sides of objects that were marked
- * with syncedmem_set_evictable and have no open access. Other objects keep both sides.
+ * Full memory. If there is no room for a block, the library gives back idle blocks and tries again. Objects keep both
+ * sides.
  *
  * Exchange. syncedmem_to_dlpack makes a tensor of a side's memory, for NumPy, PyTorch and other libraries that know
  * DLPack; syncedmem_set_dlpack lends an object the memory of a tensor. Nothing is copied. A tensor keeps its memory in
@@ -233,31 +231,6 @@ enum syncedmem_head_t
 typedef enum syncedmem_head_t syncedmem_head_t;
 #else
 typedef int32_t syncedmem_head_t;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * What may be evicted of an object when memory runs out.
- */
-enum syncedmem_eviction_t
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-  /**
-   * Nothing.
-   */
-  SYNCEDMEM_EVICT_NEVER = 0,
-  /**
-   * The device side, while the host side is current too.
-   */
-  SYNCEDMEM_EVICT_REDUNDANT = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum syncedmem_eviction_t syncedmem_eviction_t;
-#else
-typedef int32_t syncedmem_eviction_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -963,42 +936,6 @@ syncedmem_status_t syncedmem_wait(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
 
 /**
- * Sets what may be evicted of the object: a `syncedmem_eviction_t`. Addresses from before a first mark are not valid
- * any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a second mark keeps them.
- *
- * Where a device block finds no room, the library gives back, until it does: idle blocks, then device sides of marked
- * objects whose host side is current too. The least recently used objects go first.
- *
- * Each later call that returns an address of the object's data, also in C++, opens an access. Until
- * `syncedmem_end_access` the address is valid, and nothing of the object is evicted. An eviction waits for device work
- * that was started before the access ended.
- *
- * While no access is open, the head may change from SYNCED to HEAD_AT_CPU at any time. So end the access that filled
- * the host after `syncedmem_async_gpu_push`.
- *
- * Borrowed device memory is never evicted, nor, after a capture (see "Graphs" above), anything.
- *
- * Errors: `EXPORTED` (a first mark while tensors of the object are in use).
- *
- * # Safety
- * The object is ended by this library before its memory goes.
- */
-syncedmem_status_t syncedmem_set_evictable(struct syncedmem_t *mem,
-                                           int32_t how);
-
-/**
- * Writes to `*how` what may be evicted of the object.
- */
-syncedmem_status_t syncedmem_get_evictable(const struct syncedmem_t *mem, syncedmem_eviction_t *how);
-
-/**
- * Ends one access, whose address is not used any more. Nothing is done if the object is not evictable.
- *
- * Errors: `INVALID_STATE` (no access is open).
- */
-syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
-
-/**
  * Prepares a side (`syncedmem_side_t`) for an access (`syncedmem_access_t`), and writes a new DLPack tensor of its
  * memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`, a `DLManagedTensor *`.
  *
@@ -1007,9 +944,8 @@ syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
  * for reading is marked read-only, which requires `versioned`.
  *
  * The consumer calls the tensor's deleter once, beside any other call on the object. Until then calls that would make
- * the address invalid (setting or releasing that side, `syncedmem_destruct`, a first `syncedmem_set_evictable`) give
- * `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object that C++ ends must outlive its
- * tensors. A tensor of an evictable object is an open access, which its deleter ends.
+ * the address invalid (setting or releasing that side, `syncedmem_destruct`) give `EXPORTED`, and after
+ * `syncedmem_destroy` the last tensor ends the object. An object that C++ ends must outlive its tensors.
  *
  * A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, on a
  * stream of another context than the block's, `syncedmem_record_stream` before it deletes the tensor. A device reset

@@ -238,10 +238,6 @@ class SyncedMemory : public CaffeHeads<void> {
   /// (INVALID_STATE).
   void discard() { check(syncedmem_discard(handle_)); }
 
-  /// Lets the library evict the object's device side when the device is full, while no access is open. Each later call that
-  /// returns an address opens one.
-  void set_evictable(syncedmem_eviction_t how) { check(syncedmem_set_evictable(handle_, how)); }
-
   /// Performs an access to `side`, and returns a tensor of the data as elements of `T`, a number or bool: a new
   /// DLManagedTensorVersioned, or, without `versioned`, a DLManagedTensor, which cannot be for reading. The address is
   /// valid until its owner calls its deleter, also after the end of this object.
@@ -277,17 +273,11 @@ class SyncedMemory : public CaffeHeads<void> {
     return side == SYNCEDMEM_DEVICE ? device : host;
   }
 
-  /// What may be evicted of the object.
-  syncedmem_eviction_t evictable() const { return answer(syncedmem_get_evictable); }
-
   /// Names the object in traces. Throws std::invalid_argument (empty, too long, not UTF-8).
   void set_name(const std::string& name) { check(syncedmem_set_name(handle_, name.c_str())); }
 
   /// Notes for traces how many items of the batch the object holds; 0: it does not grow with the batch.
   void set_items(std::size_t items) { check(syncedmem_set_items(handle_, items)); }
-
-  /// Ends one access to an evictable object: its address is not used any more. Throws error (INVALID_STATE: none is open).
-  void end_access() const { check(syncedmem_end_access(handle_)); }
 
  private:
   struct Adopted {};

@@ -26,7 +26,6 @@ INTEGERS: dict[str, Callable[[Any], object]] = {
     "SyncedMemory: nbytes": lambda value: SyncedMemory(value),
     "SyncedMemory.array: a length in shape": lambda value: SyncedMemory(64).array("u1", (2, value)),
     "SyncedMemory.set_items: items": lambda value: SyncedMemory(64).set_items(value),
-    "SyncedMemory.evictable: evictable": lambda value: setattr(SyncedMemory(64), "evictable", value),
     "SyncedMemory.stream_wait: stream": lambda value: SyncedMemory(64).stream_wait(value),
     "SyncedArray.__dlpack__: dl_device": lambda value: SyncedMemory(64).array("u1").__dlpack__(dl_device=(1, value)),
     "HostAccess.__dlpack__: max_version": lambda value: SyncedMemory(64).cpu().__dlpack__(max_version=(value, 0)),

@@ -13,7 +13,7 @@ import pytest
 
 import syncedmem
 from dlpack import CUDA, Producer
-from syncedmem import Eviction, Head, SyncedMemory
+from syncedmem import Head, SyncedMemory
 
 
 @pytest.mark.parametrize("access", ["cpu_data", "mutable_cpu_data", "overwrite_cpu_data"])
@@ -70,15 +70,6 @@ def test_a_name_that_cannot_be_is_an_error(accounting: None, name: Any, error: t
         mem.name = name
 
 
-def test_eviction_is_a_number_of_its_enumeration() -> None:
-    mem = SyncedMemory(4096)
-    for how in Eviction:
-        mem.evictable = how
-        assert mem.evictable is how
-    with pytest.raises(ValueError):
-        mem.evictable = 77  # type: ignore[assignment]
-
-
 def test_attributes_that_are_told_have_a_type_and_cannot_be_set() -> None:
     mem = SyncedMemory(4096)
     # For type checkers, which read this file.
@@ -122,7 +113,6 @@ LATER: dict[str, Callable[[SyncedMemory], object]] = {
     "an interface": lambda mem: np.asarray(mem.array("f4")),
     "an access": lambda mem: mem.cpu().__enter__(),
     "an access to the device": lambda mem: mem.overwrite_gpu().__enter__(),
-    "a mark": lambda mem: setattr(mem, "evictable", Eviction(1)),
     "a name": lambda mem: setattr(mem, "name", "x"),
     "a block": lambda mem: mem.__enter__(),
 }

@@ -72,8 +72,7 @@ impl From<Error> for syncedmem_status_t {
             | Error::NothingToPull
             | Error::NothingToPin
             | Error::BlocksAreMallocs
-            | Error::PinnedInPart
-            | Error::NoOpenAccess => SYNCEDMEM_ERROR_INVALID_STATE,
+            | Error::PinnedInPart => SYNCEDMEM_ERROR_INVALID_STATE,
             Error::Driver(_) | Error::Captured(_) | Error::DeviceReset => SYNCEDMEM_ERROR_DRIVER,
             Error::Pending(_) => SYNCEDMEM_ERROR_PENDING,
             Error::WrongDevice { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,

@@ -11,7 +11,7 @@ use super::device::{self, Math};
 use super::error::Error;
 use super::math;
 use super::math::{Term, Values};
-use super::open::Open;
+use super::ready::Ready;
 use crate::cuda;
 use crate::object::element::ElementType;
 use crate::object::shared::Shared;
@@ -45,10 +45,10 @@ impl Array<'_> {
             return Ok(());
         }
         let Some(side) = side(from.memory)? else { return self.zero() };
-        let source = Open::new(from.memory, Access::Read, side)?;
-        let target = Open::new(self.memory, self.renewal()?, side)?;
+        let source = Ready::new(from.memory, Access::Read, side)?;
+        let target = Ready::new(self.memory, self.renewal()?, side)?;
         match side {
-            // SAFETY: both have that many bytes while they are open.
+            // SAFETY: a blob's memories have that many bytes.
             Side::Device => unsafe { device::copy(&target, &source, self.bytes()) },
             Side::Host => {
                 let (target, source) = (target.address.cast::<u8>(), source.address.cast::<u8>());
@@ -64,8 +64,8 @@ impl Array<'_> {
         if side(self.memory)?.is_none() {
             return Ok(());
         }
-        let target = Open::new(self.memory, self.renewal()?, Side::Host)?;
-        // SAFETY: the memory has that many bytes while it is open.
+        let target = Ready::new(self.memory, self.renewal()?, Side::Host)?;
+        // SAFETY: a blob's memory has that many bytes.
         unsafe { target.address.cast::<u8>().write_bytes(0, self.bytes()) };
         Ok(())
     }
@@ -76,13 +76,13 @@ impl Array<'_> {
         };
         if let Some(math) = self.math_at(side)? {
             self.check_one_device(diff)?;
-            let from = Open::new(diff.memory, Access::Read, side)?;
-            let own = Open::new(self.memory, Access::Write, side)?;
+            let from = Ready::new(diff.memory, Access::Read, side)?;
+            let own = Ready::new(self.memory, Access::Write, side)?;
             // SAFETY: a blob's memories have the count's elements; here and below.
             return unsafe { math.subtract(&own, &from) };
         }
-        let from = Open::new(diff.memory, Access::Read, Side::Host)?;
-        let own = Open::new(self.memory, Access::Write, Side::Host)?;
+        let from = Ready::new(diff.memory, Access::Read, Side::Host)?;
+        let own = Ready::new(self.memory, Access::Write, Side::Host)?;
         math::subtract(self.values(&own)?, diff.values(&from)?);
         Ok(())
     }
@@ -90,22 +90,22 @@ impl Array<'_> {
     pub fn sum(self, term: Term) -> Result<f64, Error> {
         let Some(side) = self.side()? else { return Ok(0.0) };
         if let Some(math) = self.math_at(side)? {
-            let own = Open::new(self.memory, Access::Read, side)?;
+            let own = Ready::new(self.memory, Access::Read, side)?;
             // SAFETY: as above.
             return unsafe { math.sum(&own, term) };
         }
-        let own = Open::new(self.memory, Access::Read, Side::Host)?;
+        let own = Ready::new(self.memory, Access::Read, Side::Host)?;
         Ok(math::sum(self.values(&own)?, term))
     }
 
     pub fn scale(self, factor: f64) -> Result<(), Error> {
         let Some(side) = self.side()? else { return Ok(()) };
         if let Some(math) = self.math_at(side)? {
-            let own = Open::new(self.memory, Access::Write, side)?;
+            let own = Ready::new(self.memory, Access::Write, side)?;
             // SAFETY: as above.
             return unsafe { math.scale(&own, factor) };
         }
-        let own = Open::new(self.memory, Access::Write, Side::Host)?;
+        let own = Ready::new(self.memory, Access::Write, Side::Host)?;
         math::scale(self.values(&own)?, factor);
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Array<'_> {
             return Ok(None);
         }
         // For reading: the head stays if the host computes.
-        let own = Open::new(self.memory, Access::Read, side)?;
+        let own = Ready::new(self.memory, Access::Read, side)?;
         Math::begin(&own, self.element, self.count)
     }
 
@@ -141,13 +141,13 @@ impl Array<'_> {
         Ok(if self.memory.size()? == self.bytes() { Access::Overwrite } else { Access::Write })
     }
 
-    fn values<'a>(self, open: &'a Open<'_>) -> Result<Values<'a>, Error> {
-        let first = NonNull::new(open.address).filter(|_| self.count > 0);
+    fn values<'a>(self, ready: &'a Ready<'_>) -> Result<Values<'a>, Error> {
+        let first = NonNull::new(ready.address).filter(|_| self.count > 0);
         if first.is_some_and(|first| first.addr().get() % self.element.bytes() != 0) {
             return Err(Error::Misaligned { bytes: self.element.bytes() });
         }
         match self.element {
-            // SAFETY: that many elements while it is open, aligned as just checked.
+            // SAFETY: a blob's memory has that many elements, aligned as just checked.
             ElementType::Float32 => Ok(Values::Float32(unsafe { cells(first, self.count) })),
             // SAFETY: as above.
             ElementType::Float64 => Ok(Values::Float64(unsafe { cells(first, self.count) })),
@@ -170,8 +170,8 @@ unsafe fn cells<'a, T>(first: Option<NonNull<c_void>>, count: usize) -> &'a [Cel
 
 /// The memory has the size of `dims`.
 pub fn fill(memory: &Shared, dims: &[i32]) -> Result<(), Error> {
-    let open = Open::new(memory, Access::Overwrite, Side::Host)?;
-    // SAFETY: the memory has their size while it is open.
-    unsafe { open.address.cast::<u8>().copy_from(dims.as_ptr().cast(), size_of_val(dims)) };
+    let ready = Ready::new(memory, Access::Overwrite, Side::Host)?;
+    // SAFETY: the memory has their size.
+    unsafe { ready.address.cast::<u8>().copy_from(dims.as_ptr().cast(), size_of_val(dims)) };
     Ok(())
 }

@@ -7,7 +7,7 @@ use syncedmem_trace::head::Side;
 
 use super::error::Error;
 use super::math::Term;
-use super::open::Open;
+use super::ready::Ready;
 use crate::copy;
 use crate::cuda::cublas::{Blas, BlasFailure, Precision};
 use crate::cuda::{self, driver};
@@ -20,7 +20,7 @@ use crate::platform::text::warn_once;
 ///
 /// # Safety
 /// Both sides have that many bytes.
-pub unsafe fn copy(target: &Open<'_>, source: &Open<'_>, bytes: usize) -> Result<(), Error> {
+pub unsafe fn copy(target: &Ready<'_>, source: &Ready<'_>, bytes: usize) -> Result<(), Error> {
     let (Some(to), Some(from)) = (NonNull::new(target.address), NonNull::new(source.address)) else { return Ok(()) };
     if bytes == 0 {
         return Ok(());
@@ -29,7 +29,7 @@ pub unsafe fn copy(target: &Open<'_>, source: &Open<'_>, bytes: usize) -> Result
     Ok(unsafe { copy::between_devices(cuda::driver()?, (to, owner(target)?), from, bytes) }?)
 }
 
-/// cuBLAS in the context of an open array.
+/// cuBLAS in the context of an array on the device.
 pub struct Math<'d> {
     blas: Blas,
     of: Precision,
@@ -39,15 +39,15 @@ pub struct Math<'d> {
 
 impl Math<'_> {
     /// `None`: no cuBLAS starts.
-    pub fn begin(open: &Open<'_>, element: ElementType, count: usize) -> Result<Option<Self>, Error> {
+    pub fn begin(ready: &Ready<'_>, element: ElementType, count: usize) -> Result<Option<Self>, Error> {
         let of = match element {
             ElementType::Float32 => Precision::Single,
             ElementType::Float64 => Precision::Double,
             other => return Err(Error::NoMath(other)),
         };
         let driver = cuda::driver()?;
-        let block = NonNull::new(open.address).unwrap_or(NonNull::dangling());
-        let entered = device::enter(driver, block, owner(open)?)?;
+        let block = NonNull::new(ready.address).unwrap_or(NonNull::dangling());
+        let entered = device::enter(driver, block, owner(ready)?)?;
         let Some(blas) = Blas::begin(driver, &entered.0) else {
             note_host();
             return Ok(None);
@@ -57,8 +57,8 @@ impl Math<'_> {
     }
 
     /// # Safety
-    /// Here and below: the open arrays have the math's elements.
-    pub unsafe fn sum(self, own: &Open<'_>, term: Term) -> Result<f64, Error> {
+    /// Here and below: the arrays have the math's elements.
+    pub unsafe fn sum(self, own: &Ready<'_>, term: Term) -> Result<f64, Error> {
         let sum = match term {
             // SAFETY: the caller guarantees it; here and below.
             Term::Abs => unsafe { self.blas.asum(self.of, self.count, address(own)) },
@@ -70,7 +70,7 @@ impl Math<'_> {
 
     /// # Safety
     /// As for `sum`.
-    pub unsafe fn scale(self, own: &Open<'_>, factor: f64) -> Result<(), Error> {
+    pub unsafe fn scale(self, own: &Ready<'_>, factor: f64) -> Result<(), Error> {
         // SAFETY: as above.
         let scaled = unsafe { self.blas.scale(self.of, self.count, factor, address(own)) };
         goes_on(own);
@@ -79,7 +79,7 @@ impl Math<'_> {
 
     /// # Safety
     /// As for `sum`.
-    pub unsafe fn subtract(self, own: &Open<'_>, from: &Open<'_>) -> Result<(), Error> {
+    pub unsafe fn subtract(self, own: &Ready<'_>, from: &Ready<'_>) -> Result<(), Error> {
         // SAFETY: as above.
         let subtracted = unsafe { self.blas.subtract(self.of, self.count, address(from), address(own)) };
         goes_on(own);
@@ -116,17 +116,17 @@ fn note_host() {
 }
 
 /// The object's address, if it owns its device block.
-fn owner(open: &Open<'_>) -> Result<Option<usize>, Error> {
-    Ok(open.memory.owns(Side::Device)?.then_some(open.memory.as_ptr().addr()))
+fn owner(ready: &Ready<'_>) -> Result<Option<usize>, Error> {
+    Ok(ready.memory.owns(Side::Device)?.then_some(ready.memory.as_ptr().addr()))
 }
 
-fn address(open: &Open<'_>) -> u64 {
-    driver::address(open.address)
+fn address(ready: &Ready<'_>) -> u64 {
+    driver::address(ready.address)
 }
 
 /// The legacy default stream may still use the block: copies on other streams wait for it.
-fn goes_on(open: &Open<'_>) {
-    if let Some(block) = NonNull::new(open.address) {
+fn goes_on(ready: &Ready<'_>) {
+    if let Some(block) = NonNull::new(ready.address) {
         blocks::set_pending_on_legacy(block, true);
     }
 }

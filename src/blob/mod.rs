@@ -9,7 +9,7 @@ mod array;
 mod device;
 pub mod error;
 mod math;
-pub mod open;
+pub mod ready;
 pub mod shape;
 
 use std::ffi::c_void;

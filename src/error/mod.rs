@@ -59,7 +59,6 @@ pub enum Error {
         head: Head,
     },
     NothingToPull,
-    NoOpenAccess,
     NothingToPin,
     /// `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
     BlocksAreMallocs,
@@ -160,10 +159,6 @@ impl fmt::Display for Error {
             ),
             Error::NothingToPull => f.write_str(
                 "there is no data on the device to pull: the head is UNINITIALIZED; call mutable_gpu_data first",
-            ),
-            Error::NoOpenAccess => f.write_str(
-                "no access to the object is open: each address that cpu_data, gpu_data and their like hand out opens \
-                 one, to be ended once; set_evictable begins with none, whatever was handed out before",
             ),
             Error::NothingToPin => f.write_str(
                 "the object has no host memory to page-lock; touch its host side first (syncedmem_cpu_data or \

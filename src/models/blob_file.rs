@@ -7,7 +7,7 @@ use caffemodel::{At, Element, Kind, Values, write_blob};
 use syncedmem_trace::head::{Access, Side};
 
 use super::{Failure, Model};
-use crate::blob::open::Open;
+use crate::blob::ready::Ready;
 use crate::blob::{Blob, Part};
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
@@ -48,10 +48,10 @@ pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
         }
     };
     let count = blob.shape().count();
-    let array = |part| Open::new(blob.memory(part)?, Access::Read, Side::Host);
-    let values = |open: &Open<'_>| {
-        // SAFETY: the open memory has that many elements; the C API's caller lends it for reading.
-        let bytes = unsafe { std::slice::from_raw_parts(open.address.cast::<u8>(), count * blob.element().bytes()) };
+    let array = |part| Ready::new(blob.memory(part)?, Access::Read, Side::Host);
+    let values = |ready: &Ready<'_>| {
+        // SAFETY: the memory has that many elements; the C API's caller lends it for reading.
+        let bytes = unsafe { std::slice::from_raw_parts(ready.address.cast::<u8>(), count * blob.element().bytes()) };
         Values::new(element, count as u64, bytes)
     };
     let data = array(Part::Data)?;

@@ -7,10 +7,8 @@ use std::ptr::NonNull;
 use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Access, Head, Side};
 
-use super::eviction::reclaim;
-use super::eviction::uses::Use;
 use super::table::{Blocking, Claimed};
-use super::{Detached, Entry, ObjectState, SyncedMemory, TABLE, refused, start};
+use super::{Detached, Entry, ObjectState, SyncedMemory, TABLE, reclaim, refused, start};
 use crate::copy::{self, Endpoints};
 use crate::cuda::context::Operation;
 use crate::error::Error;
@@ -86,12 +84,12 @@ impl SyncedMemory {
             self.finish(&mut claim)?;
         }
         let state = self.prepared(self.revived(access)?, access, side, pinned)?;
-        self.publish(claim, state, Use::Opens);
+        self.publish(claim, state);
         Ok(state.pointer(side))
     }
 
-    /// The address if `access` needs no claim: a current side may be read while a copy is in flight. Opens an access if the object is
-    /// evictable. A slow bit without entry is stale: a claim clears it.
+    /// The address if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without entry is
+    /// stale: a claim clears it.
     fn ready_under_lock(&self, access: Access, side: Side, entry: Option<&mut Entry>) -> Option<*mut c_void> {
         let word = self.load();
         if self.state().is_ok_and(|state| state.is_given_up()) {
@@ -100,11 +98,7 @@ impl SyncedMemory {
         let Some(entry) = entry else { return self.ready(access, side) };
         let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
         let is_ready = entry.in_flight.is_none() && word.fast().is_ready(Word::deciding(access, side), side);
-        if !(readable || is_ready) {
-            return None;
-        }
-        entry.follow(Use::Opens);
-        Some(self.pointer(side).load(Ordering::Relaxed))
+        (readable || is_ready).then(|| self.pointer(side).load(Ordering::Relaxed))
     }
 
     /// The first access to a small object, on the host, while no flag is set. It makes no claim: of two threads that both allocate,
@@ -163,7 +157,7 @@ impl SyncedMemory {
         self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
     }
 
-    /// Adds a host block to `state` unless it has one; also returns the new block. May reclaim other objects' blocks.
+    /// Adds a host block to `state` unless it has one; also returns the new block. May give back idle blocks.
     #[inline]
     pub(super) fn with_host_block(
         &self,
@@ -175,7 +169,7 @@ impl SyncedMemory {
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
-    /// Reclaims nothing.
+    /// Gives back no idle blocks.
     #[inline]
     pub(super) fn with_host_block_at_once(
         &self,
@@ -225,7 +219,7 @@ impl SyncedMemory {
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
-    /// Reclaims nothing.
+    /// Gives back no idle blocks.
     pub(super) fn with_device_block_at_once(
         &self,
         driver: &cuda::driver::Driver,

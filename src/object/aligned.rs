@@ -6,8 +6,7 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::Head;
 
-use super::eviction::reclaim;
-use super::{ObjectState, SyncedMemory, start};
+use super::{ObjectState, SyncedMemory, reclaim, start};
 use crate::error::Error;
 use crate::memory::host;
 

@@ -3,7 +3,6 @@
 use syncedmem_trace::event::What;
 use syncedmem_trace::head::{Access, Side};
 
-use super::eviction::uses::Use;
 use super::{SyncedMemory, start};
 use crate::error::Error;
 use crate::memory::host;
@@ -31,11 +30,9 @@ impl SyncedMemory {
         if bytes == size {
             return self.filled(Access::Overwrite, bytes, fill);
         }
-        // The open access keeps the rest there.
+        // Brings the rest to the host.
         self.data(Access::Read, Side::Host)?;
-        let result = self.filled(Access::Write, bytes, fill);
-        self.end_access()?;
-        result
+        self.filled(Access::Write, bytes, fill)
     }
 
     fn filled<E: From<Error>>(
@@ -57,11 +54,11 @@ impl SyncedMemory {
             fill(unsafe { std::slice::from_raw_parts_mut(host.as_ptr().cast(), bytes) })
         });
         if filled.is_ok() {
-            self.publish(claim, next, Use::None);
+            self.publish(claim, next);
         } else {
             // The host's bytes differ from the device's now.
             let without_host = step::on_release(now.head(), Side::Host).filter(|_| new.host.is_none());
-            self.publish(claim, now.with_head(without_host.unwrap_or(now.head())), Use::None);
+            self.publish(claim, now.with_head(without_host.unwrap_or(now.head())));
             // SAFETY: the object does not refer to the new block.
             unsafe { new.free() };
         }

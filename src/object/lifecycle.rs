@@ -149,7 +149,6 @@ impl SyncedMemory {
     pub(super) unsafe fn end(&self) -> Result<Imports, Error> {
         let before = self.load();
         before.head().ok_or(Error::InvalidHandle)?;
-        // Afterwards no thread evicts the object.
         // Compat: an inlined constructor leaves the slow bit of an untouched object as the memory was.
         let may_have_entry = before.is_untouched() || before.is_slow();
         let entry = if may_have_entry { TABLE.remove(self.address()) } else { None };

@@ -8,13 +8,13 @@ pub(crate) mod aligned;
 pub(crate) mod dlpack;
 pub mod element;
 mod entry;
-pub(crate) mod eviction;
 #[cfg(feature = "blob")]
 mod fill;
 mod lifecycle;
 mod object_state;
 mod pin_in_place;
 mod query;
+mod reclaim;
 pub(crate) mod report;
 pub(crate) mod set_data;
 pub mod shared;
@@ -38,8 +38,6 @@ use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Interrupted, Orde
 use crate::settings;
 use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
 use crate::state::word::Word;
-pub use eviction::uses;
-use eviction::uses::Use;
 use object_state::{Detached, ObjectState};
 use table::{Blocking, Claimed, Identity, NoClaim, Table};
 
@@ -175,21 +173,14 @@ impl SyncedMemory {
         Ok((claim, self.now()?))
     }
 
-    fn publish(&self, claim: Claim<'_>, state: ObjectState, means: Use) {
-        self.publish_with(claim, state, means, |_| ());
+    fn publish(&self, claim: Claim<'_>, state: ObjectState) {
+        self.publish_with(claim, state, |_| ());
     }
 
     /// As [`Self::publish`], with a `change` of the entry as part of the same step.
-    fn publish_with<R>(
-        &self,
-        claim: Claim<'_>,
-        state: ObjectState,
-        means: Use,
-        change: impl FnOnce(&mut Entry) -> R,
-    ) -> R {
+    fn publish_with<R>(&self, claim: Claim<'_>, state: ObjectState, change: impl FnOnce(&mut Entry) -> R) -> R {
         let outcome = |entry: &mut Entry| {
             let result = change(entry);
-            entry.follow(means);
             self.store(state, entry.keeps() || state.is_given_up());
             result
         };

@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::eviction::uses::Use;
 use super::{ObjectState, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;
@@ -26,7 +25,7 @@ impl SyncedMemory {
             // SAFETY: an owned block is unregistered before it is freed; the caller guarantees borrowed memory.
             unsafe { registration::pin(driver, self.address(), host, bytes) }?;
         }
-        self.publish(claim, now, Use::None);
+        self.publish(claim, now);
         Ok(())
     }
 
@@ -39,7 +38,7 @@ impl SyncedMemory {
         if let Some(host) = now.host.filter(|_| !now.word.is_pinned()) {
             registration::unpin(driver, self.address(), host)?;
         }
-        self.publish(claim, now, Use::None);
+        self.publish(claim, now);
         Ok(())
     }
 

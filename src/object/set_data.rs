@@ -9,7 +9,6 @@ use syncedmem_trace::head::{Head, Side};
 
 use super::dlpack::Imported;
 use super::dlpack::exchange;
-use super::eviction::uses::Use;
 use super::{Claim, Detached, Entry, ObjectState, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;
@@ -93,7 +92,7 @@ impl SyncedMemory {
         // Memory that is borrowed again stays registered.
         let borrowed = owned.borrowed.filter(|&(at, _)| side == Side::Host && next.host != Some(at));
         let old = Detached { borrowed, ..owned.of(side) };
-        let before = self.publish_with(claim, next, Use::None, |entry| entry.tensors.exchange(side, imported));
+        let before = self.publish_with(claim, next, |entry| entry.tensors.exchange(side, imported));
         // SAFETY: the object does not refer to it, and the caller guarantees the rest.
         unsafe { old.free() };
         exchange::end_imports([before, None]);
@@ -115,7 +114,6 @@ impl SyncedMemory {
         self.finish(&mut claim)?;
         let old = self.owned(now.word);
         let larger = |entry: &mut Entry| {
-            entry.follow(Use::Renews);
             let imports = entry.tensors.take_imports();
             self.size.store(bytes, Ordering::Relaxed);
             self.store(ObjectState::UNTOUCHED, entry.keeps());

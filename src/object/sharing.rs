@@ -17,7 +17,6 @@ use std::sync::atomic::AtomicBool;
 use syncedmem_trace::head::{Access, Head, Side};
 
 use super::dlpack::exchange;
-use super::eviction::uses::Use;
 use super::table::Blocking;
 use super::{Entry, ObjectState, SyncedMemory, refused};
 use crate::caffe;
@@ -99,7 +98,7 @@ impl SyncedMemory {
         if !now.word.is_untouched() {
             return Ok(false);
         }
-        self.publish_with(claim, now, Use::None, |entry| entry.share = Some(Share::new(gone)));
+        self.publish_with(claim, now, |entry| entry.share = Some(Share::new(gone)));
         Ok(true)
     }
 
@@ -148,8 +147,7 @@ impl SyncedMemory {
             return Ok(());
         }
         let old = self.owned(now.word);
-        let imports =
-            self.publish_with(claim, ObjectState::GIVEN_UP, Use::Renews, |entry| entry.tensors.take_imports());
+        let imports = self.publish_with(claim, ObjectState::GIVEN_UP, |entry| entry.tensors.take_imports());
         // SAFETY: the object does not refer to them, and the caller gave up its pointers.
         unsafe { old.free() };
         exchange::end_imports(imports);
@@ -241,7 +239,7 @@ impl SyncedMemory {
                 share.count(Side::Host, bytes as u64);
             }
         };
-        self.publish_with(claim, state, Use::Opens, count);
+        self.publish_with(claim, state, count);
         Ok(Some(address.as_ptr()))
     }
 

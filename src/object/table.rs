@@ -1,7 +1,7 @@
 //! The table of objects: the lock and the state for which an object has no room.
 //!
 //! A thread that must allocate, fill or copy first claims the object's entry; a second thread waits until the claim ends. No lock
-//! is held during the work. What is to be kept beside the object (a copy in flight, a policy, tensors, a share) stays in the
+//! is held during the work. What is to be kept beside the object (a copy in flight, tensors, a share) stays in the
 //! entry; without any, the entry goes with the claim.
 //!
 //! The outcome is published and the claim ended under the shard's lock, so an entry has its object's pointers and size.
@@ -170,59 +170,18 @@ impl<F: Copy> Table<F> {
         }
     }
 
-    /// Claims the object of an entry that is not claimed and that `is_wanted`, for an eviction: until the claim ends a destructor
-    /// on another thread waits.
-    pub fn claim_to_evict(
-        &self,
-        object: usize,
-        owner: usize,
-        is_wanted: impl FnOnce(&Entry<F>) -> bool,
-    ) -> Option<Claim<'_, F>> {
-        let shard = self.shard(object);
-        let in_flight = shard.entries.with(|entries| {
-            let entry = entries.get_mut(&object).filter(|entry| !entry.is_claimed() && is_wanted(entry))?;
-            (entry.owner, entry.is_evicting) = (owner, true);
-            Some(entry.in_flight)
-        })?;
-        Some(Claim { shard, object, owner, in_flight, stale: None })
-    }
-
-    /// The lowest key of an entry that is not claimed, and the address of its object.
-    pub fn lowest<K: Ord>(&self, key: impl Fn(&Entry<F>) -> Option<K>) -> Option<(K, usize)> {
-        let of_shard = |shard: &Shard<F>| {
-            shard.entries.with(|entries| {
-                let unclaimed = entries.values().filter(|entry| !entry.is_claimed());
-                unclaimed.filter_map(|entry| Some((key(entry)?, entry.identity.object))).min()
-            })
-        };
-        self.shards.iter().filter_map(of_shard).min()
-    }
-
     /// Whether the address has an entry, of this object or an earlier one; `true` if the caller interrupted the lock's holder.
     #[inline]
     pub fn has(&self, object: usize) -> bool {
         self.shard(object).entries.try_with(FOR_EVER, |entries| entries.contains_key(&object)).unwrap_or(true)
     }
 
-    /// Removes the entry of this address, after a wait for an eviction.
+    /// Removes the entry of this address.
     pub fn remove(&self, object: usize) -> Option<Entry<F>> {
         let shard = self.shard(object);
-        loop {
-            let removed = shard.entries.with(|entries| match entries.get_mut(&object) {
-                Some(entry) if entry.is_evicting => {
-                    entry.has_waiters = true;
-                    Err(shard.gate.ticket())
-                }
-                _ => Ok(entries.remove(&object)),
-            });
-            match removed {
-                Ok(entry) => {
-                    shard.wake(entry.as_ref().is_some_and(|entry| entry.has_waiters));
-                    return entry;
-                }
-                Err(ticket) => shard.gate.wait(ticket),
-            }
-        }
+        let entry = shard.entries.with(|entries| entries.remove(&object));
+        shard.wake(entry.as_ref().is_some_and(|entry| entry.has_waiters));
+        entry
     }
 
     /// In a forked child: copies in flight and the claims of the parent's other threads have ended. `survivor`, the thread that
@@ -233,7 +192,7 @@ impl<F: Copy> Table<F> {
                 entries.retain(|_, entry| {
                     entry.in_flight = None;
                     if entry.owner != survivor {
-                        (entry.owner, entry.is_evicting) = (NO_THREAD, false);
+                        entry.owner = NO_THREAD;
                     }
                     entry.is_claimed() || entry.keeps()
                 });
@@ -316,7 +275,7 @@ impl<F: Copy> Claim<'_, F> {
             let Some(entry) = self.entry(entries) else { return (work(&mut self.lost()), false) };
             entry.in_flight = self.in_flight;
             let result = work(entry);
-            (entry.owner, entry.is_evicting) = (NO_THREAD, false);
+            entry.owner = NO_THREAD;
             let has_waiters = std::mem::take(&mut entry.has_waiters);
             drop_unneeded(entries, self.object);
             (result, has_waiters)

@@ -6,7 +6,6 @@ use std::ffi::c_void;
 use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Head, Side};
 
-use super::eviction::uses::Use;
 use super::table::{Blocking, Claimed, NoClaim};
 use super::{Claim, Detached, Entry, ObjectState, SyncedMemory, refused, start};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
@@ -43,7 +42,7 @@ impl SyncedMemory {
         let next = now.with_head(may_push(now.head())?);
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
         self.start(driver, &mut claim, (next, new), Side::Device, stream)?;
-        self.publish(claim, next, Use::None);
+        self.publish(claim, next);
         Ok(())
     }
 
@@ -72,7 +71,7 @@ impl SyncedMemory {
         let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
         self.start(driver, &mut claim, (next, new), Side::Host, stream)?;
         let head = if claim.in_flight.is_some() { Head::AtGpu } else { Head::Synced };
-        self.publish(claim, next.with_head(head), Use::None);
+        self.publish(claim, next.with_head(head));
         Ok(())
     }
 
@@ -161,7 +160,7 @@ impl SyncedMemory {
         let claimed = self.claim_unless(Blocking::Yes, |entry| self.nothing_in_flight(entry));
         if let Claimed::Owner(mut claim) = claimed.map_err(refused)? {
             self.finish(&mut claim)?;
-            self.publish(claim, self.state()?, Use::None);
+            self.publish(claim, self.state()?);
         }
         Ok(())
     }
@@ -175,26 +174,17 @@ impl SyncedMemory {
             Err(NoClaim::Busy) => return Ok(false),
             Err(why) => return Err(refused(why)),
         };
-        if claim.in_flight.is_none() {
-            return Ok(true);
-        }
-        let is_done = self.finish_if_done(&mut claim, cuda::driver()?)?;
-        if is_done {
-            self.publish(claim, self.now()?, Use::None);
-        }
-        Ok(is_done)
-    }
-
-    /// As `finish`, without a wait: `false` if the copy is not done.
-    pub(super) fn finish_if_done(&self, claim: &mut Claim<'_>, driver: &Driver) -> Result<bool, Error> {
         let Some(copy) = claim.in_flight else { return Ok(true) };
+        let driver = cuda::driver()?;
         let _operation = Operation::begin();
         let span = recorder::begin_wait();
         match copy.is_done(driver) {
-            Ok(false) => Ok(false),
-            Ok(true) => self.completed(claim, span, copy).map(|()| true),
-            Err(trouble) => Err(self.failed(claim, copy, trouble)),
+            Ok(false) => return Ok(false),
+            Ok(true) => self.completed(&mut claim, span, copy)?,
+            Err(trouble) => return Err(self.failed(&mut claim, copy, trouble)),
         }
+        self.publish(claim, self.now()?);
+        Ok(true)
     }
 
     /// Waits for the copy in flight and updates the head.

@@ -67,31 +67,18 @@ fn a_push_to_a_captured_stream_makes_no_device_block() {
     assert!(capture.end());
 }
 
-/// An object that may lose its device side.
-fn evictable(bytes: usize) -> Object {
-    let mut object = filled(bytes, 1);
-    object.gpu_data().unwrap();
-    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-    object
-}
-
-/// On a thread without a current context: a wait for the context of what is evicted would invalidate the capture.
-fn is_refused_before_it_makes_room(gpu: &Gpu, evictable: &Object, call: impl FnOnce(Handle) -> syncedmem_status_t) {
-    assert!(gpu.current().is_null());
-    let before = (evictable.head(), evictable.host_address(), evictable.device_address());
-    let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
-    assert_eq!(call(capture.stream), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{}", last_error());
-    says_what_to_do();
-    assert_eq!((evictable.head(), evictable.host_address(), evictable.device_address()), before);
-    assert!(capture.end(), "the capture was invalidated");
-}
-
-fn a_push_to_a_captured_stream_evicts_nothing() {
+/// On a thread without a current context: a wait for that of the idle block would invalidate the capture.
+fn a_push_to_a_captured_stream_makes_no_room() {
     let gpu = &simulated_gpu();
-    let full = evictable(4 * MIB);
     gpu.set_memory(6 * MIB);
-    let mut object = filled(4 * MIB, 2);
-    is_refused_before_it_makes_room(gpu, &full, |stream| object.push(stream));
+    drop(on_device(4 * MIB));
+    let mut object = filled(5 * MIB, 2);
+    assert!(gpu.current().is_null());
+    let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
+    assert_eq!(object.push(capture.stream), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{}", last_error());
+    says_what_to_do();
+    assert_eq!(idle(DEVICE), 4 * MIB);
+    assert!(capture.end(), "the capture was invalidated");
 }
 
 fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() {
@@ -168,7 +155,7 @@ crate::support::harness::tests![
     a_copy_of_a_thread_that_captures_says_so,
     a_stream_that_is_captured_is_refused_and_nothing_is_changed,
     a_push_to_a_captured_stream_makes_no_device_block,
-    a_push_to_a_captured_stream_evicts_nothing,
     the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured,
-    another_stream_may_not_wait_for_the_default_stream_of_a_capture
+    another_stream_may_not_wait_for_the_default_stream_of_a_capture;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_BUDGET", "4M")]): a_push_to_a_captured_stream_makes_no_room
 ];

@@ -50,30 +50,6 @@ impl Drop for Taken<'_> {
     }
 }
 
-fn evictions_make_room_and_lose_no_byte() {
-    let _turn = turn();
-    const BYTES: usize = 4 * MIB;
-    let gpu = gpu();
-    let _taken = Taken::of(&gpu);
-    // More than there is room for.
-    let mut objects: Vec<_> = (0..40).map(|_| Object::new(BYTES)).collect();
-    for (number, object) in objects.iter_mut().enumerate() {
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-        object.fill_host(&pattern(number as u8 + 1, BYTES));
-        let made = object.gpu_data();
-        assert!(made.is_ok(), "{made:?} {}", last_error());
-        assert_eq!([(); 2].map(|()| object.end_access()), [SYNCEDMEM_SUCCESS; 2]);
-    }
-    assert_eq!((objects[0].head(), objects[39].head()), (1, 3), "the oldest was evicted");
-    for (number, object) in objects.iter_mut().enumerate() {
-        let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-        assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(number as u8 + 1, BYTES), &number);
-        object.end_access();
-        assert_bytes(&object.host_bytes(BYTES), &pattern(number as u8 + 1, BYTES), &number);
-        object.end_access();
-    }
-}
-
 fn out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room() {
     let _turn = turn();
     let gpu = gpu();
@@ -111,7 +87,6 @@ fn what_lies_idle_makes_room() {
 }
 
 crate::support::harness::tests![
-    evictions_make_room_and_lose_no_byte,
     out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_BUDGET", "1G")]): what_lies_idle_makes_room
 ];

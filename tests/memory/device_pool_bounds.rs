@@ -107,17 +107,23 @@ fn without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it
     }
 }
 
-fn what_lies_idle_in_another_context_makes_room_too() {
+fn what_lies_idle_in_another_context_makes_room_unless_the_device_could_never_hold_what_is_asked() {
     let gpu = &simulated_gpu();
     let mut created = std::ptr::null_mut();
     assert_eq!(gpu.cuCtxCreate_v2(&mut created, 0, 0), 0);
-    drop(on_device(12 * MIB));
     assert_eq!(gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut()), 0);
-    assert_eq!(idle(DEVICE), 12 * MIB);
-    let large = gpu.within(0, || on_device(12 * MIB));
-    assert_eq!(idle(DEVICE), 0);
-    drop(large);
-    trim(ALL);
+    let takes: [fn(&mut Object) -> bool; 2] =
+        [|object| object.gpu_data().is_ok(), |object| object.push(std::ptr::null_mut()) == SYNCEDMEM_SUCCESS];
+    for takes in takes {
+        gpu.within_context(created, || drop(on_device(12 * MIB)));
+        let outcome = gpu.within(0, || Object::new(17 * MIB).gpu_data());
+        assert_eq!((outcome, idle(DEVICE)), (Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), 12 * MIB));
+        let mut large = filled(12 * MIB, 1);
+        assert!(gpu.within(0, || takes(&mut large)), "{}", last_error());
+        assert_eq!(idle(DEVICE), 0);
+        drop(large);
+        trim(ALL);
+    }
     assert_eq!(gpu.cuCtxDestroy_v2(created), 0);
 }
 
@@ -190,5 +196,5 @@ crate::support::harness::tests![
     alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_BUDGET", "1M")]): each_device_has_a_budget_of_its_own;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_AGE", "0.05")]): no_block_of_the_drivers_is_given_back_for_its_age;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_POOL_BUDGET", "1G")]):
-    what_lies_idle_in_another_context_makes_room_too
+    what_lies_idle_in_another_context_makes_room_unless_the_device_could_never_hold_what_is_asked
 ];

@@ -79,21 +79,9 @@ fn a_read_that_breaks_off_loses_only_what_the_host_alone_had() {
     }
 }
 
-fn an_evictable_object_has_no_open_access_after_a_read() {
-    let gpu = gpu();
-    let (model, stream) = (model(), gpu.stream());
-    for (state, more) in [(State::Untouched, 0), (State::Synced, 0), (State::AtGpu, 6)] {
-        let mut object = state.object(&gpu, &stream, VALUES * 4 + more);
-        assert_eq!(object.set_evictable(syncedmem_eviction_t::SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-        assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_SUCCESS);
-        assert_eq!(object.end_access(), SYNCEDMEM_ERROR_INVALID_STATE, "{state}");
-    }
-}
-
 crate::support::harness::tests![
     the_host_is_the_newest_side_after_a_read_in_every_state,
     nothing_is_copied_from_the_device_to_be_overwritten,
     the_rest_of_a_larger_object_comes_from_the_device,
     a_read_that_breaks_off_loses_only_what_the_host_alone_had,
-    an_evictable_object_has_no_open_access_after_a_read,
 ];

@@ -139,10 +139,8 @@ fn a_tensor_is_in_the_way_of_its_own_side_alone() {
         let mut theirs = theirs(&mut memory, &block);
         let (own, other) = (side as usize, 1 - side as usize);
         let release = [syncedmem_release_cpu, syncedmem_release_gpu];
-        let refused = [unsafe { release[own](mem) }, theirs[own].lend(mem), object.destruct(), unsafe {
-            syncedmem_set_evictable(mem, SYNCEDMEM_EVICT_REDUNDANT as i32)
-        }];
-        assert_eq!(refused, [SYNCEDMEM_ERROR_EXPORTED; 4]);
+        let refused = [unsafe { release[own](mem) }, theirs[own].lend(mem), object.destruct()];
+        assert_eq!(refused, [SYNCEDMEM_ERROR_EXPORTED; 3]);
         assert_eq!(exports(mem), (other, own));
         assert_eq!([unsafe { release[other](mem) }, theirs[other].lend(mem)], [SYNCEDMEM_SUCCESS; 2]);
         drop(tensor);

@@ -1,8 +1,7 @@
 //! Every driver call of every operation, from every state, fails in turn, with statuses known and unknown: the error
 //! names the call and the status, the object is as it was, the same operation succeeds afterwards, nothing leaks.
 
-use crate::evicting::{blocks, flush};
-use crate::support::pools;
+use crate::support::pools::{self, ALL, trim};
 use crate::support::states::*;
 use crate::support::*;
 
@@ -10,6 +9,26 @@ const BYTES: usize = 600;
 const OUT_OF_MEMORY: i32 = 2;
 /// Of the call itself, of an earlier kernel, and unknown.
 const STATUSES: [i32; 6] = [1, OUT_OF_MEMORY, 700, 719, 999, 4242];
+
+/// How many device blocks and page-locked ones are left, without idle ones.
+fn blocks(gpu: &Gpu) -> (usize, usize) {
+    let account = gpu.account();
+    (account.device_blocks, account.pinned_blocks)
+}
+
+/// Blocks that could not be given back are offered again when others are; and when page-locked memory is given back, the driver
+/// is asked for some again after it had none.
+fn flush(gpu: &Gpu) {
+    let mut block = std::ptr::null_mut();
+    gpu.within(0, || assert_eq!(gpu.cuMemHostAlloc(&mut block, 100, 0), 0));
+    assert_eq!(unsafe { CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
+    for _ in 0..4 {
+        let mut object = Object::new(100);
+        assert!(object.cpu_data().is_ok() && object.gpu_data().is_ok(), "{}", last_error());
+        drop(object);
+        trim(ALL);
+    }
+}
 
 /// What is left behind by a kernel, as the CUDA Driver API's list of errors says.
 const LEFT_BEHIND: [i32; 12] = [214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719];

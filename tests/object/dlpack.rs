@@ -98,14 +98,9 @@ fn what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes() {
     unsafe { tensor.data::<f32>().write(42.0) };
     let words = [0, 8, 16, 24].map(|at| object.word(at));
     let mut foreign = Theirs::of(other.as_mut_ptr(), BYTES);
-    let refused = [
-        object.destruct(),
-        object.set_cpu_data(other.as_mut_ptr()),
-        object.release_cpu(),
-        foreign.lend(object.mem()),
-        unsafe { syncedmem_set_evictable(object.mem(), SYNCEDMEM_EVICT_REDUNDANT as i32) },
-    ];
-    assert_eq!(refused, [SYNCEDMEM_ERROR_EXPORTED; 5]);
+    let refused =
+        [object.destruct(), object.set_cpu_data(other.as_mut_ptr()), object.release_cpu(), foreign.lend(object.mem())];
+    assert_eq!(refused, [SYNCEDMEM_ERROR_EXPORTED; 4]);
     assert!(last_error().contains("(1 of the host's, 0 of the device's)"), "{}", last_error());
     assert_eq!([0, 8, 16, 24].map(|at| object.word(at)), words);
     assert_eq!((unsafe { tensor.data::<f32>().read() }, foreign.deleted()), (42.0, 0));
@@ -113,14 +108,6 @@ fn what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes() {
     assert_eq!(object.set_cpu_data(other.as_mut_ptr()), SYNCEDMEM_SUCCESS);
     drop(object);
     assert_eq!(foreign.deleted(), 0, "it stayed its owner's");
-}
-
-fn to_an_evictable_object_a_tensor_is_an_open_access() {
-    let mem = owned(BYTES);
-    assert_eq!(unsafe { syncedmem_set_evictable(*mem, SYNCEDMEM_EVICT_REDUNDANT as i32) }, SYNCEDMEM_SUCCESS);
-    let tensor = export(*mem, FLOATS).unwrap();
-    drop(tensor);
-    assert_eq!(unsafe { syncedmem_end_access(*mem) }, SYNCEDMEM_ERROR_INVALID_STATE, "the deleter has ended it");
 }
 
 fn a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go() {
@@ -232,7 +219,6 @@ crate::support::harness::tests![
     types_are_those_of_dlpack_that_take_whole_bytes,
     a_second_destroy_while_tensors_are_in_use_is_refused,
     what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes,
-    to_an_evictable_object_a_tensor_is_an_open_access,
     a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go,
     a_lent_tensor_is_deleted_when_another_takes_its_place,
     what_cannot_be_lent_stays_the_callers,

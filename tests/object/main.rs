@@ -1,4 +1,4 @@
-//! Objects: states, claims, pins, tensors, eviction.
+//! Objects: states, claims, pins, tensors.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,
@@ -11,15 +11,11 @@ mod device_check;
 mod device_dlpack;
 mod device_faults;
 mod device_pin;
-mod device_reclaim;
-mod device_reclaim_races;
 mod device_registered;
 mod device_sequences;
 mod device_threads;
 mod dlpack;
 mod dlpack_ends;
-mod evictable;
-mod evicting;
 mod given_up;
 #[path = "../support/mod.rs"]
 mod support;
@@ -31,13 +27,10 @@ support::harness::suites![
     device_dlpack,
     device_faults,
     device_pin,
-    device_reclaim,
-    device_reclaim_races,
     device_registered,
     device_sequences,
     device_threads,
     dlpack,
     dlpack_ends,
-    evictable,
     given_up,
 ];

@@ -45,33 +45,6 @@ fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinne
     assert_eq!(counts().registrations, sum(1, LARGE));
 }
 
-fn evictions_are_counted() {
-    const ROOM: usize = 4;
-    let gpu = &simulated_gpu();
-    gpu.set_memory(ROOM * MIB);
-    let mut objects: Vec<Object> = (0..ROOM).map(|_| Object::new(MIB)).collect();
-    for object in &mut objects {
-        object.mutable_cpu_data().unwrap();
-        object.gpu_data().unwrap();
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-    }
-    assert_eq!(counts().device.live, (ROOM * MIB) as u64);
-    let large = Object::touched(Storage::overwrite_gpu_data, ROOM * MIB);
-    let stats = counts();
-    assert_eq!(stats.device_evictions, sum(ROOM as u64, ROOM * MIB));
-    assert_eq!(stats.device_failures, sum(0, 0));
-    assert_eq!(stats.device.frees, sum(ROOM as u64, ROOM * MIB));
-    assert_eq!((stats.device.live, stats.device.peak), ((ROOM * MIB) as u64, (ROOM * MIB) as u64));
-    assert_eq!(gpu.alive().device_bytes, ROOM * MIB);
-    // Nothing is left that could go, and nothing is counted twice.
-    let mut no_room = Object::new(MIB);
-    assert_eq!(no_room.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    assert_eq!((counts().device_failures, counts().device_evictions), (sum(1, MIB), stats.device_evictions));
-    drop((objects, large, no_room));
-    assert_eq!(counts().device.live, 0);
-    trim(ALL);
-}
-
 fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
     let gpu = &gpu();
     let mut objects = [MIB, 2 * MIB].map(Object::new);
@@ -144,32 +117,29 @@ fn what_threads_take_from_each_other_is_counted_once() {
     const THREADS: usize = 4;
     const TURNS: usize = 500;
     alone_with_pools(&[ON], |gpu| {
-        // Every object that is wanted on the device drives another's out.
+        // The device has room for a few of the objects.
         gpu.set_memory(3 * MIB);
         std::thread::scope(|threads| {
             for thread in 0..THREADS {
                 threads.spawn(move || {
                     let mut random = Random::new(1, thread as u64);
                     let mut objects: Vec<Object> = (0..3).map(|_| Object::new(MIB)).collect();
-                    for object in &mut objects {
-                        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-                    }
                     for _ in 0..TURNS {
                         let object = &mut objects[random.below(3)];
-                        // Where all that could go is in use just now, it is refused.
+                        // It is refused where other threads have all room just now.
                         let outcome = match random.below(4) {
                             0 => object.mutable_cpu_data(),
                             _ => object.gpu_data(),
                         };
-                        if outcome.is_ok() {
-                            object.end_access();
+                        if outcome.is_ok() && random.below(2) == 0 {
+                            object.release_gpu();
                         }
                     }
                 });
             }
         });
         let stats = counts();
-        assert!(stats.device_evictions.count > 10, "{:?}", stats.device_evictions);
+        assert!(stats.device_failures.count > 0, "{:?}", stats.device_failures);
         for memory in [stats.pageable, stats.device] {
             let (came, went) = (memory.allocations.count + memory.pool_hits.count, memory.frees);
             assert_eq!((memory.live, went.count), (0, came), "{memory:?}");
@@ -188,7 +158,6 @@ crate::support::harness::tests![
     what_threads_take_from_each_other_is_counted_once;
     alone_with_driver(&[ON]):
     memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned;
-    alone_with_driver(&[POOLS, ON]): evictions_are_counted;
     alone_with_driver(&[]): nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_touch;
     alone_with_driver(&[ON]):
     a_reset_of_the_device_leaves_no_memory_behind_in_the_account,

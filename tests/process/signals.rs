@@ -1,15 +1,15 @@
 //! A storm of signals to a thread that uses objects, with a handler that reads data that is current already.
 
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use crate::support::folder::Folder;
+use crate::support::tensor::{FLOATS, export};
 use crate::support::*;
 use syncedmem::observe::trace as writer;
 use syncedmem_trace::event::{Event, Site, What};
 
-/// What the handler reads, and whether its accesses are to be ended.
+/// What the handler reads.
 static OBJECTS: [AtomicPtr<syncedmem_t>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
-static ENDS: AtomicBool = AtomicBool::new(false);
 /// How often the handler was served, how often refused because it had interrupted the library, and anything else.
 static SERVED: AtomicUsize = AtomicUsize::new(0);
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
@@ -26,12 +26,6 @@ extern "C" fn read_current_data(_signal: i32) {
             _ => &WRONG,
         };
         counter.fetch_add(1, Relaxed);
-        if status == SYNCEDMEM_SUCCESS && ENDS.load(Relaxed) {
-            let ended = unsafe { syncedmem_end_access(object) };
-            if !matches!(ended, SYNCEDMEM_SUCCESS | SYNCEDMEM_ERROR_REENTERED) {
-                WRONG.fetch_add(1, Relaxed);
-            }
-        }
     }
 }
 
@@ -115,19 +109,15 @@ fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
     assert_eq!(folder.names().len(), 301, "each child has a file of its own");
 }
 
-fn a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between() {
+fn a_signal_handler_that_reads_current_data_of_an_exported_object_is_served_or_told_that_it_came_in_between() {
     let mut objects = objects();
-    for object in &mut objects {
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-    }
-    ENDS.store(true, Relaxed);
+    let _tensors = objects.each_mut().map(|object| export(object.mem(), FLOATS).unwrap());
     let has_come_in_between = || REFUSED.load(Relaxed) > 0;
     under_signals(&mut objects, has_come_in_between, || {
         // Under the locks that the handler wants: those of its objects.
         for object in &OBJECTS {
             let (object, mut data) = (object.load(Relaxed), std::ptr::null());
             assert_eq!(unsafe { syncedmem_cpu_data(object, &mut data) }, SYNCEDMEM_SUCCESS);
-            assert_eq!(unsafe { syncedmem_end_access(object) }, SYNCEDMEM_SUCCESS);
         }
         (0..50).for_each(|_| touch(&mut Object::new(200)));
     });
@@ -137,5 +127,5 @@ crate::support::harness::tests![
     alone(&[("SYNCEDMEM_ACCOUNT", "on")]): a_signal_handler_may_read_current_data_while_calls_are_counted;
     alone(&[]):
     a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over,
-    a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between
+    a_signal_handler_that_reads_current_data_of_an_exported_object_is_served_or_told_that_it_came_in_between
 ];

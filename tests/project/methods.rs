@@ -23,7 +23,7 @@ const WITHOUT_CPP: [Without; 7] = [
     (&["syncedmem_blob_capacity"], "the size of the memory that data() and diff() lead to"),
 ];
 
-const WITHOUT_PYTHON: [Without; 14] = [
+const WITHOUT_PYTHON: [Without; 13] = [
     (
         &["CaffeMallocHost", "CaffeFreeHost", "syncedmem_cpu_new", "syncedmem_cpu_delete"],
         "objects have their own memory",
@@ -45,7 +45,6 @@ const WITHOUT_PYTHON: [Without; 14] = [
         ],
         "an address has no lifetime: arrays are tensors of DLPack",
     ),
-    (&["syncedmem_end_access"], "a tensor's deleter ends its access"),
     (&["syncedmem_size", "syncedmem_blob_type"], "known since the object was made"),
     (&["syncedmem_status_name"], "the names are those of the enumeration Status"),
     (

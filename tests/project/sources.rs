@@ -27,7 +27,6 @@ pub const HEADERS: [Header; 4] = [
             "abi/c/object.rs",
             "abi/c/access.rs",
             "abi/c/transfer.rs",
-            "abi/c/eviction.rs",
             "abi/c/dlpack.rs",
             "abi/c/capsule.rs",
             "abi/c/query.rs",

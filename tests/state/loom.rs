@@ -12,11 +12,9 @@ use std::ptr::NonNull;
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 use syncedmem::object::SyncedMemory;
-use syncedmem::object::table::{Blocking, Claim, Claimed, Entry, Identity, Table};
-use syncedmem::object::uses::{Use, Uses};
+use syncedmem::object::table::{Blocking, Claim, Identity, Table};
 use syncedmem::platform::owners::Owners;
 use syncedmem_trace::head::{Access, Head, Side};
 
@@ -147,115 +145,6 @@ fn what_is_parked_is_taken_over_by_one_claim_after_the_other_and_never_lost() {
         let here = claim(&table, 1).in_flight;
         assert_eq!((here, other.join().unwrap()), (Some(7), Some(7)));
         assert_eq!(table.remove(IDENTITY.object).and_then(|entry| entry.in_flight), Some(7));
-    });
-}
-
-/// An object that may be evicted: which of its blocks it refers to, and which of them are there.
-struct Evictable {
-    table: Numbers,
-    block: AtomicUsize,
-    is_there: [AtomicBool; 2],
-}
-
-/// No block.
-const NONE: usize = 2;
-
-impl Evictable {
-    fn new() -> Arc<Evictable> {
-        let (table, block) = (Numbers::new(), AtomicUsize::new(0));
-        let mark = |entry: &mut Entry<u32>| entry.uses = Some(Uses::begin());
-        claim(&table, 1).publish(mark, || IDENTITY);
-        let is_there = [true, false].map(AtomicBool::new);
-        Arc::new(Evictable { table, block, is_there })
-    }
-
-    /// Opens an access as `data` does, and ends it.
-    fn read(&self) {
-        let opens = |entry: Option<&mut Entry<u32>>| {
-            let block = self.block.load(Relaxed);
-            let entry = entry.filter(|_| block != NONE)?;
-            entry.follow(Use::Opens);
-            Some(block)
-        };
-        let block = match self.table.claim_unless(IDENTITY.object, 1, Blocking::Yes, || IDENTITY, opens) {
-            Ok(Claimed::Ready(block)) => block,
-            Err(_) => unreachable!("no thread re-enters, and there is room"),
-            Ok(Claimed::Owner(claim)) => {
-                self.is_there[1].store(true, Relaxed);
-                let open = |entry: &mut Entry<u32>| {
-                    entry.follow(Use::Opens);
-                    self.block.store(1, Relaxed);
-                };
-                claim.publish(open, || IDENTITY);
-                1
-            }
-        };
-        thread::yield_now();
-        assert!(self.is_there[block].load(Relaxed), "a block is there while an access to it is open");
-        let end = |entry: Option<&mut Entry<u32>>| entry.map(Entry::end_access);
-        assert_eq!(self.table.with(IDENTITY.object, || IDENTITY, end), Ok(Some(Ok(()))));
-    }
-
-    /// The claim of an eviction, and the last use that it may not see changed.
-    fn claim_to_evict(&self) -> Option<(Claim<'_, u32>, u64)> {
-        let key = |entry: &Entry<u32>| entry.uses.filter(Uses::is_unused).map(|uses| uses.last_use);
-        let (last_use, object) = self.table.lowest(key)?;
-        let claim = self.table.claim_to_evict(object, 2, |entry| entry.is_unused_since(last_use))?;
-        Some((claim, last_use))
-    }
-
-    /// As evictions do.
-    fn evict(&self) -> bool {
-        let Some((claim, last_use)) = self.claim_to_evict() else { return false };
-        let block = self.block.load(Relaxed);
-        let publish = |entry: &mut Entry<u32>| {
-            let is_unused = block != NONE && entry.is_unused_since(last_use);
-            if is_unused {
-                self.block.store(NONE, Relaxed);
-            }
-            is_unused
-        };
-        let is_evicted = claim.publish(publish, || IDENTITY);
-        if is_evicted {
-            self.is_there[block].store(false, Relaxed);
-        }
-        is_evicted
-    }
-}
-
-#[test]
-fn a_block_stays_while_an_access_is_open_and_is_made_again_where_it_was_evicted() {
-    loom::model(|| {
-        let object = Evictable::new();
-        let other = thread::spawn({
-            let object = object.clone();
-            move || object.evict()
-        });
-        object.read();
-        let evicted = other.join().unwrap();
-        let block = object.block.load(Relaxed);
-        assert!(block == NONE || object.is_there[block].load(Relaxed));
-        assert!(evicted || block == 0);
-    });
-}
-
-#[test]
-fn an_object_is_not_ended_while_an_eviction_has_it_in_its_hands() {
-    loom::model(|| {
-        let object = Evictable::new();
-        let storage = Arc::new(UnsafeCell::new(7));
-        let other = thread::spawn({
-            let (object, storage) = (object.clone(), storage.clone());
-            move || {
-                let claimed = object.claim_to_evict();
-                // loom sees it if it is written meanwhile.
-                claimed.map(|_claim| storage.with(|storage| assert_eq!(unsafe { *storage }, 7)))
-            }
-        });
-        object.table.remove(IDENTITY.object);
-        storage.with_mut(|storage| unsafe { *storage = 0 });
-        other.join().unwrap();
-        assert!(object.claim_to_evict().is_none());
     });
 }
 

@@ -50,12 +50,11 @@ pub use random::Random;
 // As a program has them from the headers.
 #[cfg(feature = "blob")]
 pub use syncedmem::abi::blob::{arrays::*, handle::*, math::*, shape::*};
-pub use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 pub use syncedmem::abi::c::object::syncedmem_head_t::*;
 pub use syncedmem::abi::c::pools::syncedmem_memory_t::*;
 pub use syncedmem::abi::c::{
-    access::*, account::*, allocator::*, caffe_host::*, cuda::*, dlpack::*, errors::*, eviction::*, object::*,
-    pinning::*, policy::*, pools::*, query::*, stats::*, trace::*, transfer::*,
+    access::*, account::*, allocator::*, caffe_host::*, cuda::*, dlpack::*, errors::*, object::*, pinning::*,
+    policy::*, pools::*, query::*, stats::*, trace::*, transfer::*,
 };
 #[cfg(all(feature = "blob", feature = "caffe2"))]
 pub use syncedmem::abi::caffe2::init_net::*;

@@ -113,14 +113,11 @@ methods! {
     wait() => syncedmem_wait();
     pin() => syncedmem_pin();
     unpin() => syncedmem_unpin();
-    set_evictable(how: syncedmem_eviction_t) => syncedmem_set_evictable(how as i32);
-    end_access() => syncedmem_end_access();
     /
     device_ordinal -> i32 => syncedmem_device_ordinal(i32::MIN);
     is_pinned -> bool => syncedmem_is_pinned(false);
     owns_cpu -> bool => syncedmem_owns_cpu(false);
     owns_gpu -> bool => syncedmem_owns_gpu(false);
-    evictable -> syncedmem_eviction_t => syncedmem_get_evictable(SYNCEDMEM_EVICT_REDUNDANT);
 }
 
 impl Storage {

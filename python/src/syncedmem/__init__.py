@@ -52,7 +52,7 @@ from ._policies import (
     set_pool_budget,
 )
 from ._report import Report
-from ._types import Accounting, ErrorPolicy, Eviction, Head, Memory, MemoryStats, Mode, ModelKind, Pinning, Stats, Status, Sum
+from ._types import Accounting, ErrorPolicy, Head, Memory, MemoryStats, Mode, ModelKind, Pinning, Stats, Status, Sum
 
 __version__ = f"{lib.SYNCEDMEM_VERSION_MAJOR}.{lib.SYNCEDMEM_VERSION_MINOR}.{lib.SYNCEDMEM_VERSION_PATCH}"
 """The version of the package and of its header. `version()` is that of the library."""
@@ -68,7 +68,6 @@ __all__ = [
     "DeviceArray",
     "Error",
     "ErrorPolicy",
-    "Eviction",
     "ExportedError",
     "Head",
     "HostAccess",

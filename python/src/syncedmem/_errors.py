@@ -54,7 +54,7 @@ def called() -> str:
 
 
 # Python's names of the C functions that sentences advise, if they are not those of a function or of a member of SyncedMemory.
-_NAMES = {"set_evictable": "evictable", "model_open": "open_caffemodel"}
+_NAMES = {"model_open": "open_caffemodel"}
 
 
 def _sentence(about: str) -> str:

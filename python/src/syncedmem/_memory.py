@@ -16,7 +16,7 @@ from ._lending import Lent, as_array
 from ._library import ffi, lib
 from ._streams import Stream, stream_pointer
 from ._tensors import Layout, bytes_of, lend
-from ._types import Eviction, Head, Kind, Side
+from ._types import Head, Kind, Side
 
 
 class SyncedMemory(Accessors):
@@ -116,15 +116,6 @@ class SyncedMemory(Accessors):
     def handle(self) -> Any:
         """The `syncedmem_t *` for functions of `syncedmem.lib`, valid while this object or an array of it lives."""
         return self._handle.pointer
-
-    @property
-    def evictable(self) -> Eviction:
-        """What the library may evict when memory runs out, while no array of the object is in use."""
-        return Eviction(self._handle.ask(lib.syncedmem_get_evictable, "syncedmem_eviction_t *"))
-
-    @evictable.setter
-    def evictable(self, how: Eviction) -> None:
-        self._handle.call(lib.syncedmem_set_evictable, member(Eviction, how, "evictable"))
 
     # --- its end --------------------------------------------------------------------------------
 

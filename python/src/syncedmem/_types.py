@@ -53,14 +53,6 @@ class Head(enum.IntEnum):
     """Both sides hold the same data."""
 
 
-class Eviction(enum.IntEnum):
-    """What may be evicted of an object when memory runs out."""
-    NEVER = 0
-    """Nothing."""
-    REDUNDANT = 1
-    """The device side, while the host side is current too."""
-
-
 class Side(enum.IntEnum):
     """A side of an object."""
     HOST = 0

@@ -42,9 +42,8 @@ pub enum syncedmem_access_t {
 /// for reading is marked read-only, which requires `versioned`.
 ///
 /// The consumer calls the tensor's deleter once, beside any other call on the object. Until then calls that would make
-/// the address invalid (setting or releasing that side, `syncedmem_destruct`, a first `syncedmem_set_evictable`) give
-/// `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object that C++ ends must outlive its
-/// tensors. A tensor of an evictable object is an open access, which its deleter ends.
+/// the address invalid (setting or releasing that side, `syncedmem_destruct`) give `EXPORTED`, and after
+/// `syncedmem_destroy` the last tensor ends the object. An object that C++ ends must outlive its tensors.
 ///
 /// A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, on a
 /// stream of another context than the block's, `syncedmem_record_stream` before it deletes the tensor. A device reset

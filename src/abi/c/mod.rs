@@ -9,7 +9,6 @@ pub mod capsule;
 pub mod cuda;
 pub mod dlpack;
 pub mod errors;
-pub mod eviction;
 pub mod object;
 pub mod pinning;
 pub mod policy;

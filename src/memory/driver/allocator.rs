@@ -95,7 +95,7 @@ pub fn fresh(
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             deferred::offer_near(driver, device);
             if side == Side::Host {
-                // For device memory `object::eviction` makes room.
+                // For device memory `object::reclaim` makes room.
                 device::give_back_near(Kind::Pinned);
             }
             source::allocate(driver, side, bytes)

@@ -162,8 +162,6 @@ fn close(holding: Holding, waiting: &mut Option<NonNull<SyncedMemory>>) {
     let is_last = TABLE.at(holding.object, |entry| {
         // Unknown if the object ended without a call to the library.
         let Some(entry) = entry.filter(|entry| entry.tensors.know(holding)) else { return false };
-        // Fails if the object was marked anew meanwhile: then no access is open.
-        let _ = entry.end_access();
         entry.tensors.close(holding.side)
     });
     let object = NonNull::new(std::ptr::with_exposed_provenance_mut::<SyncedMemory>(holding.object));

@@ -9,16 +9,15 @@ use crate::error::{Cause, Error};
 use crate::memory::blocks::{self, Held};
 use crate::memory::host::registration;
 use crate::memory::host_usage;
-use crate::object::eviction::reclaim;
 use crate::platform::limits;
-use crate::{cuda, settings};
+use crate::settings;
 
 /// Empty unless memory ran out.
 pub struct Circumstances(pub Error);
 
 impl fmt::Display for Circumstances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Error::OutOfMemory { side, asked, cause } = self.0 else { return Ok(()) };
+        let Error::OutOfMemory { side, cause, .. } = self.0 else { return Ok(()) };
         if matches!(cause, Cause::Absurd | Cause::Misaligned) {
             return Ok(());
         }
@@ -35,20 +34,7 @@ impl fmt::Display for Circumstances {
                 "free some memory, make the batch or the input smaller, or raise the limit"
             }
         };
-        write!(f, "; {advice}")?;
-        if side == Side::Host || !reclaim::may_help(asked, cause) {
-            return Ok(());
-        }
-        if cuda::captures_graphs() {
-            return f.write_str(
-                "; the process captured a CUDA graph, so no object that the device may be using is evicted (a wait for its \
-                 context could invalidate a capture): call syncedmem_release_gpu",
-            );
-        }
-        if reclaim::is_any_evictable() {
-            return Ok(());
-        }
-        f.write_str("; objects whose host side holds the same can make room: syncedmem_set_evictable")
+        write!(f, "; {advice}")
     }
 }
 
