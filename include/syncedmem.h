@@ -638,17 +638,13 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t waits;
   /**
-   * Contexts synchronized before a block was reused, evicted or unlocked.
+   * Contexts synchronized before a block was reused or unlocked.
    */
   struct syncedmem_sum_t synchronises;
   /**
    * Page-locking in place.
    */
   struct syncedmem_sum_t registrations;
-  /**
-   * Evicted device sides.
-   */
-  struct syncedmem_sum_t device_evictions;
   /**
    * Failed host allocations.
    */

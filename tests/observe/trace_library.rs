@@ -15,7 +15,7 @@ use syncedmem_trace::kind::Kind;
 
 const BYTES: usize = 100_000;
 
-/// A few objects that cross in every way: by accessors, by streams, with a name and items, with an eviction of nothing.
+/// A few objects that cross in every way: by accessors, by streams, with a name and items.
 fn work(gpu: &Gpu) {
     let stream = gpu.stream();
     let mut object = Object::new(BYTES);

@@ -51,8 +51,7 @@ const POOLED: usize = FRESH + 3 * 3;
 const FREED: usize = POOLED + 3 * 3;
 const COPIES: usize = FREED + 3 * 3;
 const FILLS: usize = COPIES + 3 * 4;
-const EVICTIONS: usize = FILLS + 3 * 2;
-const FAILURES: usize = EVICTIONS + 3;
+const FAILURES: usize = FILLS + 3 * 2;
 const WAITS: usize = FAILURES + 3 * 2;
 const SYNCHRONISED: usize = WAITS + 3;
 const REGISTERED: usize = SYNCHRONISED + 3;
@@ -153,7 +152,6 @@ pub fn take(words: &Words, event: &Event) -> bool {
         What::Filled { side, bytes } => sum(FILLS + 3 * side as usize, bytes),
         What::Copied { to, bytes, path, .. } | What::Started { to, bytes, path, .. } => sum(copies(to, path), bytes),
         What::Completed { .. } => sum(WAITS, 0),
-        What::Evicted { bytes } => sum(EVICTIONS, bytes),
         What::Registered { bytes } => sum(REGISTERED, bytes),
         What::Synchronised => sum(SYNCHRONISED, 0),
         What::Failed { side, bytes, .. } => sum(FAILURES + 3 * side as usize, bytes),
@@ -233,7 +231,7 @@ impl Account {
         self.sum(WAITS)
     }
 
-    /// Waits for a context before a block was handed out again, evicted, or unlocked.
+    /// Waits for a context before a block was handed out again or unlocked.
     pub fn synchronised(&self) -> Sum {
         self.sum(SYNCHRONISED)
     }
@@ -253,11 +251,6 @@ impl Account {
 
     pub fn fills(&self, side: Side) -> Sum {
         self.sum(FILLS + 3 * side as usize)
-    }
-
-    /// The device sides that the library gave back.
-    pub fn evictions(&self) -> Sum {
-        self.sum(EVICTIONS)
     }
 
     /// Complete only while every access is recorded.
@@ -281,7 +274,6 @@ impl Account {
             (Work::Wait, self.waits()),
             (Work::Synchronisation, self.synchronised()),
             (Work::Registration, self.registered()),
-            (Work::Eviction, self.evictions()),
         ];
         let all = Kind::ALL.into_iter().flat_map(blocks);
         let all = all.chain(sides.map(|side| (Work::Fill(side), self.fills(side))));
@@ -329,7 +321,6 @@ pub enum Work {
     Wait,
     Synchronisation,
     Registration,
-    Eviction,
     Failure(Side),
 }
 
@@ -343,7 +334,6 @@ impl fmt::Display for Work {
             Work::Wait => f.write_str("wait for a copy in flight"),
             Work::Synchronisation => f.write_str("wait for all work of a context"),
             Work::Registration => f.write_str("memory page-locked where it was"),
-            Work::Eviction => f.write_str("device side given back for room"),
             Work::Failure(side) => write!(f, "allocation for the {} that failed", side.name()),
         }
     }

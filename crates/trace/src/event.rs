@@ -102,15 +102,11 @@ pub enum What {
     Released {
         side: Side,
     },
-    /// The library gave the device side back to make room for another allocation.
-    Evicted {
-        bytes: u64,
-    },
     /// Pageable memory was page-locked where it is.
     Registered {
         bytes: u64,
     },
-    /// A context was waited for, before a block of it was handed out, evicted or unlocked.
+    /// A context was waited for, before a block of it was handed out or unlocked.
     Synchronised,
     /// Its caller got the error.
     Failed {

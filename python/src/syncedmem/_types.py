@@ -175,11 +175,9 @@ class Stats:
     waits: Sum
     """Waits for copies in flight."""
     synchronises: Sum
-    """Contexts synchronized before a block was reused, evicted or unlocked."""
+    """Contexts synchronized before a block was reused or unlocked."""
     registrations: Sum
     """Page-locking in place."""
-    device_evictions: Sum
-    """Evicted device sides."""
     host_failures: Sum
     """Failed host allocations."""
     device_failures: Sum

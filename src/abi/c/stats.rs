@@ -71,12 +71,10 @@ pub struct syncedmem_stats_t {
     pub device_fills: syncedmem_sum_t,
     /// Waits for copies in flight.
     pub waits: syncedmem_sum_t,
-    /// Contexts synchronized before a block was reused, evicted or unlocked.
+    /// Contexts synchronized before a block was reused or unlocked.
     pub synchronises: syncedmem_sum_t,
     /// Page-locking in place.
     pub registrations: syncedmem_sum_t,
-    /// Evicted device sides.
-    pub device_evictions: syncedmem_sum_t,
     /// Failed host allocations.
     pub host_failures: syncedmem_sum_t,
     /// Failed device allocations.
@@ -132,7 +130,6 @@ fn now() -> syncedmem_stats_t {
         waits: sum(account.waits()),
         synchronises: sum(account.synchronised()),
         registrations: sum(account.registered()),
-        device_evictions: sum(account.evictions()),
         host_failures: sum(account.failures(Side::Host)),
         device_failures: sum(account.failures(Side::Device)),
         objects_made: account.made(),

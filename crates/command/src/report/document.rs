@@ -177,7 +177,6 @@ fn work((work, sum): (Work, Sum)) -> Value {
         Work::Wait => json!({ "what": "wait" }),
         Work::Synchronisation => json!({ "what": "synchronisation" }),
         Work::Registration => json!({ "what": "registration" }),
-        Work::Eviction => json!({ "what": "eviction" }),
         Work::Failure(side) => json!({ "what": "failure", "side": side.name() }),
     };
     if let Value::Object(fields) = &mut all {
