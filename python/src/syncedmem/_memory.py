@@ -9,7 +9,7 @@ from typing import Any, NoReturn, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from ._arguments import integer, member, size
+from ._arguments import integer, size
 from ._array import Accessors, ShapeLike, SyncedArray
 from ._handle import Handle
 from ._lending import Lent, as_array
