@@ -26,11 +26,12 @@ fn names_places_and_threads_are_in_the_file_once() {
             writer::name(0x6000, 65, "diff");
         }
     });
-    let texts: Vec<_> = read.texts.iter().skip_while(|(kind, ..)| *kind != Topic::Thread).cloned().collect();
-    let [thread, rest @ ..] = &texts[..] else { panic!("{:?}", read.texts) };
+    let texts: Vec<_> = read.texts.iter().skip_while(|(kind, ..)| *kind != Topic::Site).cloned().collect();
+    let [site, thread, names @ ..] = &texts[..] else { panic!("{:?}", read.texts) };
+    assert_eq!(*site, (Topic::Site, 7, place.to_owned()));
     assert_eq!((thread.0, thread.1), (Topic::Thread, this_thread().into()));
     let name = |name: &str| (Topic::Name, 0, name.to_owned());
-    assert_eq!(rest, [(Topic::Site, 7, place.to_owned()), name("data äöü"), name("diff")]);
+    assert_eq!(names, [name("data äöü"), name("diff")]);
     let named = read.records.iter().filter_map(|record| match *record {
         Record::Named { object, object_bytes, text, .. } => Some((object, object_bytes, text)),
         _ => None,

@@ -154,6 +154,8 @@ def _layers_of_hdf5(path: Path) -> dict[str, list[Blob]]:
             # A layer's name may hold slashes: the blobs' numbers are what is behind the last.
             layer, _, number = name.rpartition("/")
             if layer and number.isdigit():
+                if diffs and name not in diffs:
+                    raise KeyError(f"no gradient of {name}")
                 layers.setdefault(layer, {})[int(number)] = _copied(values, diffs.get(name))
         return {layer: [blobs[number] for number in sorted(blobs)] for layer, blobs in layers.items()}
 

@@ -59,7 +59,7 @@ fn add(
 /// name at its NUL.
 fn unpacks_elsewhere(name: &str) -> bool {
     let has_drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
-    has_drive || name.starts_with('/') || name.contains(['\\', '\0']) || name.split('/').any(|part| part == "..")
+    has_drive || name.starts_with('/') || name.contains('\\') || name.split('/').any(|part| part == "..")
 }
 
 /// Values begin at a multiple of 64 bytes.
