@@ -64,33 +64,44 @@ pub struct OldString {
 
 /// Pages that were readable, by a part of their number. A net lies in few pages, and to ask the kernel for each word would take longer than
 /// to make the net.
-const PAGES: usize = 256;
+const PAGES: usize = 1024;
+
+/// Bits of a page's number, of at most 57 of an address.
+const PAGE_BITS: u32 = 45;
 
 thread_local! {
+    /// Each with the number of the call of a net in which it was.
     static READABLE: [Cell<usize>; PAGES] = const { [const { Cell::new(0) }; PAGES] };
+    static CALL: Cell<usize> = const { Cell::new(1) };
 }
 
 /// Asks the kernel anew from now on: at the beginning of each call of a net. Meanwhile what belongs to the net stays mapped.
 pub fn forget_pages() {
-    READABLE.with(|pages| pages.iter().for_each(|page| page.set(0)));
+    CALL.set((CALL.get() + 1) % (1 << (usize::BITS - PAGE_BITS)));
+    if CALL.get() == 0 {
+        READABLE.with(|pages| pages.iter().for_each(|page| page.set(0)));
+        CALL.set(1);
+    }
 }
 
 /// Whether a word can be read at both ends. The kernel answers, so that a wrong address is no signal.
 pub fn is_readable(address: usize, bytes: usize) -> bool {
     const PAGE: usize = 4096;
     let last = address.saturating_add(bytes.saturating_sub(1));
-    let is_page = |address: usize| {
-        let page = address / PAGE;
-        READABLE.with(|pages| {
+    let call = CALL.get() << PAGE_BITS;
+    READABLE.with(|pages| {
+        let is_page = |address: usize| {
+            let page = address / PAGE;
             let known = &pages[page % PAGES];
-            let is_known = known.get() == page || is_word(address & !(size_of::<usize>() - 1));
+            let is_known =
+                page >> PAGE_BITS == 0 && known.get() == page | call || is_word(address & !(size_of::<usize>() - 1));
             if is_known {
-                known.set(page);
+                known.set(page | call);
             }
             is_known
-        })
-    };
-    address >= PAGE && is_page(address) && is_page(last)
+        };
+        address >= PAGE && is_page(address) && (address / PAGE == last / PAGE || is_page(last))
+    })
 }
 
 fn is_word(address: usize) -> bool {

@@ -10,9 +10,12 @@ use crate::blob::{Blob, bytes_of, is_touched};
 use crate::net::Net;
 use crate::record;
 
-/// What a net would share, with `gradients` and with `all`.
+/// What a net would share.
 pub struct Estimate {
-    plans: [Vec<Placed>; 2],
+    /// With `all`.
+    plan: Vec<Placed>,
+    /// Of each, whether it is shared with `gradients`, too.
+    with_gradients: Vec<bool>,
     /// The outputs of layers without inputs.
     sources: Vec<Blob>,
     is_test: bool,
@@ -21,50 +24,47 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    pub fn of(plans: [Vec<Placed>; 2], sources: Vec<Blob>, is_test: bool) -> Estimate {
-        let plans = plans.map(|mut plan: Vec<Placed>| {
-            // What was touched while the net was made is not shared.
-            plan.retain(|placed| placed.blob.memory().is_none_or(|memory| !is_touched(memory[placed.part])));
-            plan
-        });
-        Estimate { plans, sources, is_test, noted: 0 }
+    pub fn of(plan: impl Iterator<Item = (Placed, bool)>, sources: Vec<Blob>, is_test: bool) -> Estimate {
+        // What was touched while the net was made is not shared.
+        let is_shared = |placed: &Placed| placed.blob.memory().is_none_or(|memory| !is_touched(memory[placed.part]));
+        let (plan, with_gradients) = plan.filter(|(placed, _)| is_shared(placed)).unzip();
+        Estimate { plan, with_gradients, sources, is_test, noted: 0 }
     }
 
     /// What a pass showed; `None` if it is not new.
     pub fn text(&mut self, net: Net, is_backward: bool) -> Option<String> {
         if is_backward && self.is_test {
             // With sharing, that would have been an error: nothing can be shared in this net.
-            self.plans = [Vec::new(), Vec::new()];
-            return (std::mem::replace(&mut self.noted, usize::MAX) != usize::MAX).then(|| self.line(net, 0));
+            self.plan.clear();
+            return (std::mem::replace(&mut self.noted, usize::MAX) != usize::MAX).then(|| self.line(net, 0, &[]));
         }
         let items = self.sources.iter().map(|blob| (blob.elements(), blob.first_axis())).max();
         let items = items.map_or(0, |(_, axis)| axis);
         let sizes = self.sizes(items);
-        let all = own(&blocks(&self.plans[1], |at| Some(sizes[1][at]?.bytes)).0);
+        let all = own(&blocks(&self.plan, |at| Some(sizes[at]?.bytes)).0);
         if all <= self.noted {
             return None;
         }
         self.noted = all;
-        Some(self.line(net, items))
+        Some(self.line(net, items, &sizes))
     }
 
-    fn sizes(&self, items: u64) -> [Vec<Option<Size>>; 2] {
-        self.plans.each_ref().map(|plan| {
-            let size = |placed: &Placed| {
-                let object = placed.blob.memory()?[placed.part];
-                let bytes = bytes_of(object).filter(|_| is_touched(object))?;
-                let factor = if placed.grows && placed.blob.first_axis() == items { 2 } else { 1 };
-                Some(Size { bytes: (object, bytes), twice: (object, bytes * factor) })
-            };
-            plan.iter().map(size).collect()
-        })
+    fn sizes(&self, items: u64) -> Vec<Option<Size>> {
+        let size = |placed: &Placed| {
+            let object = placed.blob.memory()?[placed.part];
+            let bytes = bytes_of(object).filter(|_| is_touched(object))?;
+            let factor = if placed.grows && placed.blob.first_axis() == items { 2 } else { 1 };
+            Some(Size { bytes: (object, bytes), twice: (object, bytes * factor) })
+        };
+        self.plan.iter().map(size).collect()
     }
 
-    fn line(&self, net: Net, items: u64) -> String {
+    fn line(&self, net: Net, items: u64, sizes: &[Option<Size>]) -> String {
         let mut text = format!("\tsharing\t-\t{}\t{}\t{items}", net.address(), this_thread());
-        for (plan, sizes) in self.plans.iter().zip(self.sizes(items)) {
+        for is_all in [false, true] {
+            let size = |at: usize| sizes[at].filter(|_| is_all || self.with_gradients[at]);
             let (now, twice) =
-                (blocks(plan, |at| Some(sizes[at]?.bytes)).0, blocks(plan, |at| Some(sizes[at]?.twice)).0);
+                (blocks(&self.plan, |at| Some(size(at)?.bytes)).0, blocks(&self.plan, |at| Some(size(at)?.twice)).0);
             for blocks in [now, twice] {
                 let needed = offsets(&blocks).iter().zip(&blocks).map(|(at, block)| at + block.bytes).max();
                 text += &format!("\t{}\t{}", own(&blocks), needed.unwrap_or(0));
@@ -81,7 +81,7 @@ struct Size {
     twice: (*mut c_void, usize),
 }
 
-fn own(blocks: &[Block]) -> usize {
+fn own(blocks: &[Block<'_>]) -> usize {
     blocks.iter().map(|block| block.bytes).sum()
 }
 

@@ -155,9 +155,11 @@ impl OfNet {
             Placed::of(shared, blob_at(shared.blob), grows, layers.len())
         };
         let Some(mode) = settings::get().mode else {
-            let plans = [Mode::Gradients, Mode::All].map(|mode| plan(&layers, is_test, mode, &HashSet::new()));
-            let plans = plans.map(|plan| plan.shared.iter().map(placed).collect());
-            self.estimate = Some(Estimate::of(plans, net.sources()?, is_test));
+            // The plan for `gradients` is the same without the data of what layers make.
+            let all = plan(&layers, is_test, Mode::All, &HashSet::new()).shared;
+            let all =
+                all.iter().map(|shared| (placed(shared), shared.part != PARTS[0] || own.contains_key(&shared.blob)));
+            self.estimate = Some(Estimate::of(all, net.sources()?, is_test));
             return Some(());
         };
         let kept = kept(&structure, &internals, &settings::get().keep);

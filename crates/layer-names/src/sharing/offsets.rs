@@ -4,14 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-pub struct Block {
+pub struct Block<'a> {
     pub bytes: usize,
     /// First and last step of each of its lives.
-    pub lives: Vec<(usize, usize)>,
+    pub lives: &'a [(usize, usize)],
 }
 
-impl Block {
-    fn meets(&self, other: &Block) -> bool {
+impl Block<'_> {
+    fn meets(&self, other: &Block<'_>) -> bool {
         let overlap = |(first, last): (usize, usize)| other.lives.iter().any(|&(from, to)| first <= to && from <= last);
         self.lives.iter().any(|&life| overlap(life))
     }
@@ -22,7 +22,7 @@ impl Block {
 const MOST: usize = 2048;
 
 /// An offset for each block.
-pub fn offsets(blocks: &[Block]) -> Vec<usize> {
+pub fn offsets(blocks: &[Block<'_>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..blocks.len()).collect();
     // A stable sort: of equal ones the first in the net comes first.
     order.sort_by_key(|&at| Reverse(blocks[at].bytes));
@@ -51,7 +51,7 @@ pub fn offsets(blocks: &[Block]) -> Vec<usize> {
 }
 
 /// Places blocks from `above` on: each takes the first gap that is free from its first step to its last.
-fn place_by_steps(blocks: &[Block], rest: &[usize], above: usize, offsets: &mut [usize]) {
+fn place_by_steps(blocks: &[Block<'_>], rest: &[usize], above: usize, offsets: &mut [usize]) {
     let first = |at: usize| blocks[at].lives.iter().map(|&(first, _)| first).min().unwrap_or(0);
     let last = |at: usize| blocks[at].lives.iter().map(|&(_, last)| last).max().unwrap_or(0);
     let mut order = rest.to_vec();
@@ -98,8 +98,8 @@ fn place_by_steps(blocks: &[Block], rest: &[usize], above: usize, offsets: &mut 
 mod tests {
     use super::*;
 
-    fn block(bytes: usize, lives: &[(usize, usize)]) -> Block {
-        Block { bytes, lives: lives.to_vec() }
+    fn block(bytes: usize, lives: &[(usize, usize)]) -> Block<'static> {
+        Block { bytes, lives: lives.to_vec().leak() }
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub fn place(placed: &[Placed]) {
 pub fn blocks(
     placed: &[Placed],
     size: impl Fn(usize) -> Option<(*mut c_void, usize)>,
-) -> (Vec<Block>, Vec<(*mut c_void, usize)>) {
+) -> (Vec<Block<'_>>, Vec<(*mut c_void, usize)>) {
     /// As the arena rounds them.
     const STEP: usize = 256;
     let mut groups: HashMap<(usize, usize), usize> = HashMap::with_capacity(placed.len());
@@ -57,7 +57,7 @@ pub fn blocks(
         let Some((object, bytes)) = size(number) else { continue };
         let at = *groups.entry((one.group, one.part)).or_insert(blocks.len());
         if at == blocks.len() {
-            blocks.push(Block { bytes: 0, lives: one.lives.clone() });
+            blocks.push(Block { bytes: 0, lives: &one.lives });
         }
         blocks[at].bytes = blocks[at].bytes.max((bytes + 16).next_multiple_of(STEP));
         objects.push((object, at));
