@@ -1,4 +1,5 @@
-"""Prints how many instructions an object takes on each library, from callgrind's dumps of instructions.cpp.
+"""Prints how many instructions an object takes on each library, from callgrind's dumps of instructions.cpp, and how many the library of
+names adds to a layer of a net, from those of nets.cpp.
 
 usage: instructions.py FOLDER    exit status 1 if a bound is missed
 """
@@ -19,6 +20,11 @@ STATES = {
     "pin": "after one pin",
     "trace": "after a trace",
 }
+# The most instructions that the library of names may add to a layer: some 30 microseconds.
+LAYER = 200_000
+# And to the layer of a net that is larger, or one of many, of those of the smaller net or of one net: a net that was looked through at each
+# of its layers would cost more with each.
+GROWTH = 1.5
 Key = Tuple[str, str, int, int]
 
 
@@ -32,6 +38,30 @@ def counts(folder: Path) -> Dict[Key, int]:
         if name and total:
             found[name[1], name[2], int(name[3]), int(name[4])] = int(total[1])
     return found
+
+
+def nets(found: Dict[Key, int]) -> Tuple[int, int]:
+    """Prints what the library of names adds to a layer of nets; returns how many bounds were kept, and how many were missed."""
+
+    def per_layer(layers: int, nets: int) -> float:
+        named, plain = (found["nets", title, layers, nets] for title in ("names", "plain"))
+        return (named - plain) / (layers * nets)
+
+    print("instructions per layer that the library of names adds: a net made, run once and ended (callgrind)")
+    print(f"{'':<22}{'layers':>8}{'nets':>8}{'added':>12}{'':>8}  bound")
+    one, some, many, often = (per_layer(*row) for row in ((1, 1), (100, 1), (1000, 1), (1, 1000)))
+    missed = 0
+    for layers, nets, added, bound in (
+        (1, 1, one, None),
+        (100, 1, some, LAYER),
+        (1000, 1, many, min(LAYER, GROWTH * some)),
+        (1, 1000, often, GROWTH * one),
+    ):
+        kept = bound is None or 0 < added <= bound
+        missed += not kept
+        verdict = "" if bound is None else f"<= {bound:.0f}: {'kept' if kept else 'MISSED'}"
+        print(f"{'':<22}{layers:>8}{nets:>8}{added:>12.0f}{'':>8}  {verdict}")
+    return 3 - missed, missed
 
 
 def main() -> int:
@@ -52,6 +82,10 @@ def main() -> int:
             passed += kept
             verdict = f"<= {bound:.2f}: {'kept' if kept else 'MISSED'}"
             print(f"{title:<22}{size:>8}{original:>12.0f}{library:>12.0f}{library / original:>8.3f}  {verdict}")
+    # scripts/bench counts nets where the original is Debian's Caffe.
+    if any(key[0] == "nets" for key in found):
+        of_nets = nets(found)
+        passed, missed = passed + of_nets[0], missed + of_nets[1]
     print(f"instructions: {passed} passed, {missed} failed")
     return 1 if missed else 0
 
