@@ -131,14 +131,12 @@ def _copied(values: Any, diff: Any) -> Blob:
     return blob
 
 
-def _datasets(group: Any) -> dict[str, Any]:
-    """All datasets below a group, by their paths in it."""
-    dataset = _h5py().Dataset
+def _items(group: Any) -> dict[str, Any]:
+    """All datasets and groups below a group, by their paths in it."""
     found: dict[str, Any] = {}
 
     def visit(name: Union[str, bytes], item: Any) -> None:
-        if isinstance(item, dataset):
-            found[escaped(name)] = item
+        found[escaped(name)] = item
 
     group.visititems(visit)
     return found
@@ -148,14 +146,12 @@ def _layers_of_hdf5(path: Path) -> dict[str, list[Blob]]:
     with _opened_hdf5(path) as file:
         if "data" not in file:
             raise ValueError(f"{os.fsdecode(path)} is HDF5, but no model that Caffe saved: it has no group data")
-        diffs = _datasets(file["diff"]) if "diff" in file else {}
+        diffs = _items(file["diff"]) if "diff" in file else {}
         layers: dict[str, dict[int, Blob]] = {}
-        for name, values in _datasets(file["data"]).items():
+        for name, values in _items(file["data"]).items():
             # A layer's name may hold slashes: the blobs' numbers are what is behind the last.
             layer, _, number = name.rpartition("/")
-            if layer and number.isdigit():
-                if diffs and name not in diffs:
-                    raise KeyError(f"no gradient of {name}")
+            if layer and number.isdigit() and isinstance(values, _h5py().Dataset):
                 layers.setdefault(layer, {})[int(number)] = _copied(values, diffs.get(name))
         return {layer: [blobs[number] for number in sorted(blobs)] for layer, blobs in layers.items()}
 

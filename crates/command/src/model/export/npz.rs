@@ -55,8 +55,7 @@ fn add(
     copy(model, tensor, archive, bar)
 }
 
-/// Whether a program that unpacks archives, on Windows too, would write such a file to another folder, or under another name: some end a
-/// name at its NUL.
+/// Whether a program that unpacks archives, on Windows too, would write such a file to another folder.
 fn unpacks_elsewhere(name: &str) -> bool {
     let has_drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     has_drive || name.starts_with('/') || name.contains('\\') || name.split('/').any(|part| part == "..")
