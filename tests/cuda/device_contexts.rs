@@ -248,6 +248,7 @@ fn frees_were_made_in_the_context_of_their_blocks(calls: &[Call], homes: &mut Ha
 
 fn a_push_or_pop_that_fails_leaves_neither_the_thread_nor_a_free_in_another_devices_context() {
     let gpu = simulated_gpu().with_devices(2);
+    pools::set_pools(false);
     let (stream, below) = (gpu.stream(), Created::new(&gpu));
     let mut homes = HashMap::new();
     let calls = use_two_devices(&gpu, &stream, below.1, None, "without a fault");
@@ -263,6 +264,7 @@ fn a_push_or_pop_that_fails_leaves_neither_the_thread_nor_a_free_in_another_devi
 
 fn a_context_that_cannot_be_made_current_again_is_an_error_before_anything_else_is_done() {
     let gpu = simulated_gpu().with_devices(2);
+    pools::set_pools(false);
     let [first, second] = [0, 1].map(|device| gpu.primary(device));
     assert_eq!(gpu.cuCtxSetCurrent(second), 0);
     let mut object = Object::holding(&pattern(1, BYTES));
