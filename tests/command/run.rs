@@ -184,6 +184,15 @@ fn flags_become_the_settings_of_the_library() {
 }
 
 #[test]
+fn a_name_to_keep_may_have_any_bytes() {
+    let workshop = Workshop::new();
+    let told = workshop.shell_here(
+        r#""$0" run --share --keep "$(printf 'a b,\276\355')" -- sh -c 'printf %s "$SYNCEDMEM_KEEP" | od -An -tx1'"#,
+    );
+    assert_eq!(told.output.trim(), "61 20 62 2c be ed", "{}", told.error);
+}
+
+#[test]
 fn sharing_is_refused_where_free_is_to_take_each_block() {
     let workshop = Workshop::new();
     let why = "--share and --host-blocks malloc exclude each other";

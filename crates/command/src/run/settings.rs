@@ -15,9 +15,9 @@ pub struct Settings {
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     #[arg(value_parser = ["off", "gradients", "all"])]
     share: Option<String>,
-    /// Keep these blobs apart from what --share shares, so that they can be read after a pass.
+    /// Keep these blobs, or a layer's memory ("pool1 internal"), apart from what --share shares, so that they can be used after a pass.
     #[arg(long, value_name = "BLOB,…")]
-    keep: Option<String>,
+    keep: Option<OsString>,
     /// Take over each Caffe that calls its own functions directly, by a jump at the entry of each. [default: if the files of the
     /// program show one]
     #[arg(long)]
@@ -56,7 +56,7 @@ pub struct Settings {
 
 impl Settings {
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
-        self.all().into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
+        self.all().into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     /// An error: what is set, here or in the environment, excludes what else is.
@@ -72,21 +72,22 @@ impl Settings {
         Ok(())
     }
 
-    pub fn all(&self) -> [(&'static str, Option<String>); 13] {
+    pub fn all(&self) -> [(&'static str, Option<OsString>); 13] {
+        let given = |text: &Option<String>| text.clone().map(OsString::from);
         [
-            ("SYNCEDMEM_SHARE", self.share.clone()),
+            ("SYNCEDMEM_SHARE", given(&self.share)),
             ("SYNCEDMEM_KEEP", self.keep.clone()),
-            ("SYNCEDMEM_TAKE_OVER", self.take_over.then(|| "1".to_owned())),
-            ("SYNCEDMEM_TRACE_SIZE", self.trace_size.clone()),
-            ("SYNCEDMEM_JUNK_FILL", self.junk_fill.then(|| "on".to_owned())),
-            ("SYNCEDMEM_ON_ERROR", self.on_error.clone()),
-            ("SYNCEDMEM_PIN", self.pin.clone()),
-            ("SYNCEDMEM_MODE", self.mode.clone()),
-            ("SYNCEDMEM_POOL_BUDGET", self.pool_budget.clone()),
-            ("SYNCEDMEM_POOL_AGE", self.pool_age.clone()),
-            ("SYNCEDMEM_PINNED_LIMIT", self.pinned_limit.clone()),
-            ("SYNCEDMEM_HOST_LIMIT", self.host_limit.clone()),
-            ("SYNCEDMEM_HOST_BLOCKS", self.host_blocks.clone()),
+            ("SYNCEDMEM_TAKE_OVER", self.take_over.then(|| "1".into())),
+            ("SYNCEDMEM_TRACE_SIZE", given(&self.trace_size)),
+            ("SYNCEDMEM_JUNK_FILL", self.junk_fill.then(|| "on".into())),
+            ("SYNCEDMEM_ON_ERROR", given(&self.on_error)),
+            ("SYNCEDMEM_PIN", given(&self.pin)),
+            ("SYNCEDMEM_MODE", given(&self.mode)),
+            ("SYNCEDMEM_POOL_BUDGET", given(&self.pool_budget)),
+            ("SYNCEDMEM_POOL_AGE", given(&self.pool_age)),
+            ("SYNCEDMEM_PINNED_LIMIT", given(&self.pinned_limit)),
+            ("SYNCEDMEM_HOST_LIMIT", given(&self.host_limit)),
+            ("SYNCEDMEM_HOST_BLOCKS", given(&self.host_blocks)),
         ]
     }
 }
