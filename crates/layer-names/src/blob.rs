@@ -45,7 +45,14 @@ impl Blob {
 
     /// For Caffe's layers the items of a batch; 0 without one.
     pub fn first_axis(self) -> u64 {
-        self.shape().and_then(|shape| u64::try_from(*shape.first()?).ok()).unwrap_or(0)
+        self.size().1
+    }
+
+    /// Elements, and the first axis.
+    pub fn size(self) -> (i64, u64) {
+        let Some(shape) = self.shape() else { return (0, 0) };
+        let first = shape.first().and_then(|&axis| u64::try_from(axis).ok()).unwrap_or(0);
+        (shape.iter().map(|&axis| i64::from(axis)).product(), first)
     }
 
     /// A blob without them may be one that has no memory yet, for which the accessors end the process.
@@ -53,14 +60,10 @@ impl Blob {
         !self.this.is_null() && self.shape().is_some_and(|shape| !shape.is_empty())
     }
 
-    pub fn elements(self) -> i64 {
-        self.shape().map_or(0, |shape| shape.iter().map(|&axis| i64::from(axis)).product())
-    }
-
     /// Bytes of its elements, which may be fewer than its memory has.
     pub fn bytes(self) -> Option<usize> {
         self.of.shape?;
-        usize::try_from(self.elements()).ok()?.checked_mul(self.of.element)
+        usize::try_from(self.size().0).ok()?.checked_mul(self.of.element)
     }
 
     /// Of data and diff. Null before the blob has a shape.

@@ -70,17 +70,18 @@ const PAGES: usize = 1024;
 const PAGE_BITS: u32 = 45;
 
 thread_local! {
-    /// Each with the number of the call of a net in which it was.
+    /// Each with the number of the net that was made last on this thread.
     static READABLE: [Cell<usize>; PAGES] = const { [const { Cell::new(0) }; PAGES] };
-    static CALL: Cell<usize> = const { Cell::new(1) };
+    static NET: Cell<usize> = const { Cell::new(1) };
 }
 
-/// Asks the kernel anew from now on: at the beginning of each call of a net. Meanwhile what belongs to the net stays mapped.
+/// Asks the kernel anew from now on: when a net is made, and may turn out to be none that can be read. Meanwhile what belongs to nets stays
+/// mapped.
 pub fn forget_pages() {
-    CALL.set((CALL.get() + 1) % (1 << (usize::BITS - PAGE_BITS)));
-    if CALL.get() == 0 {
+    NET.set((NET.get() + 1) % (1 << (usize::BITS - PAGE_BITS)));
+    if NET.get() == 0 {
         READABLE.with(|pages| pages.iter().for_each(|page| page.set(0)));
-        CALL.set(1);
+        NET.set(1);
     }
 }
 
@@ -88,15 +89,15 @@ pub fn forget_pages() {
 pub fn is_readable(address: usize, bytes: usize) -> bool {
     const PAGE: usize = 4096;
     let last = address.saturating_add(bytes.saturating_sub(1));
-    let call = CALL.get() << PAGE_BITS;
+    let net = NET.get() << PAGE_BITS;
     READABLE.with(|pages| {
         let is_page = |address: usize| {
             let page = address / PAGE;
             let known = &pages[page % PAGES];
             let is_known =
-                page >> PAGE_BITS == 0 && known.get() == page | call || is_word(address & !(size_of::<usize>() - 1));
+                page >> PAGE_BITS == 0 && known.get() == page | net || is_word(address & !(size_of::<usize>() - 1));
             if is_known {
-                known.set(page | call);
+                known.set(page | net);
             }
             is_known
         };

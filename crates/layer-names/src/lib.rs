@@ -80,7 +80,9 @@ struct Inside {
 
 impl Inside {
     fn of(net: Net, known: Arc<Known>, is_new: bool) -> Inside {
-        layout::forget_pages();
+        if is_new {
+            layout::forget_pages();
+        }
         let call = Box::new(Call { net, known, is_new });
         let before = INSIDE.replace(Some(NonNull::from(&*call)));
         Inside { call, before, was_making: record::making(is_new) }
@@ -187,7 +189,7 @@ macro_rules! in_front_of {
                 concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"),
                 reshape(this: *mut c_void), caffe,
                 {
-                    let inside = begin_again(naming(|| Net::new(this, $letter, caffe)));
+                    let inside = Inside::again(naming(|| Net::new(this, $letter, caffe)));
                     let known = inside.as_ref().map(|inside| (inside.call.net, Arc::clone(&inside.call.known)));
                     (inside, known)
                 },
@@ -204,7 +206,7 @@ macro_rules! in_front_of {
                     let net = naming(|| Net::new(this, $letter, caffe));
                     // SAFETY: the caller called the net of its Caffe.
                     let is_test = naming(|| unsafe { net::is_test(this, $letter, caffe) }).unwrap_or(false);
-                    let inside = begin_again(net);
+                    let inside = Inside::again(net);
                     let known = inside.as_ref().map(|inside| (inside.call.net, Arc::clone(&inside.call.known)));
                     let pass = Pass::begin(if is_test { Kind::Test } else { Kind::Forward }, None);
                     ((inside, pass), known)
@@ -263,16 +265,6 @@ macro_rules! in_front_of {
 in_front_of!("f", f32);
 in_front_of!("d", f64);
 
-/// A pass or a reshape of a net that was made: its inputs may have another batch by now.
-fn begin_again(net: Option<Net>) -> Option<Inside> {
-    let inside = Inside::again(net)?;
-    naming(|| {
-        inside.call.known.lock().names.measure();
-        Some(())
-    });
-    Some(inside)
-}
-
 /// At the end of `Net::Init`.
 fn made(net: Net, known: &Arc<Known>, is_inner: bool) {
     naming(|| {
@@ -322,20 +314,28 @@ macro_rules! reshape_of_blobs {
         in_front!(
             concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"),
             $function(this: *mut c_void, shape: *const c_void), caffe,
-            (Reshaping(IS_RESHAPING.replace(true)), record::constructed_here()),
-            before => naming(|| {
-                let blob = Blob::new(this, $letter, caffe);
-                let has_new = record::has_constructed(before, blob);
-                reshaped(inside()?, blob?, has_new)
-            })
+            // Outside of nets, a blob's objects are those of the constructor.
+            {
+                let is_watched = is_watched();
+                (is_watched.then(|| Reshaping(IS_RESHAPING.replace(true))), is_watched.then(record::constructed_here))
+            },
+            before => if let Some(before) = before {
+                naming(|| {
+                    let blob = || Blob::new(this, $letter, caffe);
+                    let has_new = record::has_constructed(before, blob);
+                    let call = inside().filter(|_| has_new || sharing::is_on())?;
+                    reshaped(call, blob()?, has_new)
+                });
+            }
         );
     };
 }
 
+fn is_watched() -> bool {
+    INSIDE.get().is_some() || !record::has_constructor()
+}
+
 fn reshaped(call: &Call, blob: Blob, has_new: bool) -> Option<()> {
-    if !has_new && !sharing::is_on() {
-        return None;
-    }
     let mut of_net = call.known.lock();
     match (has_new, call.is_new) {
         (true, true) => {

@@ -78,14 +78,23 @@ pub fn constructed(object: *const c_void) {
     note_new(object);
 }
 
+/// The number of objects that were constructed.
+pub fn count() -> u64 {
+    CONSTRUCTED.load(Ordering::Relaxed)
+}
+
 pub fn constructed_here() -> usize {
     CONSTRUCTED_HERE.get()
 }
 
+pub fn has_constructor() -> bool {
+    HAS_CONSTRUCTOR.load(Ordering::Relaxed)
+}
+
 /// Whether this thread may have constructed an object for the blob since it had constructed `before`.
-pub fn has_constructed(before: usize, blob: Option<Blob>) -> bool {
-    if !HAS_CONSTRUCTOR.load(Ordering::Relaxed) {
-        let memory = blob.filter(|blob| blob.has_axes()).and_then(Blob::memory);
+pub fn has_constructed(before: usize, blob: impl FnOnce() -> Option<Blob>) -> bool {
+    if !has_constructor() {
+        let memory = blob().filter(|blob| blob.has_axes()).and_then(Blob::memory);
         memory.into_iter().flatten().for_each(|object| note_new(object));
     }
     CONSTRUCTED_HERE.get() != before
@@ -160,17 +169,19 @@ impl OfNet {
         result
     }
 
-    /// A program may have given the inputs another batch.
-    pub fn measure(&mut self) {
-        let sizes = self.sources.iter().map(|blob| (blob.elements(), blob.first_axis()));
-        self.batch = sizes.max().map_or(0, |(_, axis)| axis);
+    /// A program may have given the inputs another batch since the last call.
+    fn measure(&mut self) {
+        self.batch = batch(&self.sources);
     }
 
     /// Names the objects that have no name yet, after a call that may have made some.
     pub fn again(&mut self, net: Net) -> Option<()> {
-        self.measure();
         // Of this thread, which is the net's, none is missing.
-        if self.constructed == CONSTRUCTED.load(Ordering::Relaxed) { Some(()) } else { self.walk(net, false, |_| true) }
+        if self.constructed == count() {
+            return Some(());
+        }
+        self.measure();
+        self.walk(net, false, |_| true)
     }
 
     /// Names the objects of a net in the middle of a call. Without memory for the names, the process would end.
@@ -180,11 +191,12 @@ impl OfNet {
         let mut room = Vec::<u8>::new();
         std::hint::black_box(&mut room).try_reserve_exact(NEEDED).ok()?;
         drop(room);
+        self.measure();
         self.walk(net, is_new, Blob::has_axes)
     }
 
     fn walk(&mut self, net: Net, is_new: bool, is_made: impl Fn(Blob) -> bool) -> Option<()> {
-        let (constructed, batch) = (CONSTRUCTED.load(Ordering::Relaxed), self.batch);
+        let (constructed, batch) = (count(), self.batch);
         let names = net.layer_names()?;
         let mut seen = HashSet::new();
         for Named { blob, layer, which, may_grow } in net.parameters()?.into_iter().chain(net.outputs()?) {
@@ -261,6 +273,10 @@ impl OfNet {
 
     /// A blob has new memory, in a call of the net's. Names it, if it is an internal blob, and notes its items.
     pub fn reshaped(&mut self, blob: Blob) -> Option<()> {
+        if !self.internals.contains_key(&blob.address()) {
+            return None;
+        }
+        self.measure();
         let batch = self.batch;
         let internal = self.internals.get_mut(&blob.address())?;
         let objects = blob.memory()?;
@@ -271,6 +287,11 @@ impl OfNet {
         }
         Some(())
     }
+}
+
+/// Of the largest output of layers without inputs, the first axis.
+pub fn batch(sources: &[Blob]) -> u64 {
+    sources.iter().map(|blob| blob.size()).max().map_or(0, |(_, axis)| axis)
 }
 
 /// The items of the batch that a blob holds: all, or none.
