@@ -11,6 +11,12 @@ pub struct Block<'a> {
 }
 
 impl Block<'_> {
+    /// Its first step and its last.
+    fn steps(&self) -> (usize, usize) {
+        let (first, last) = (self.lives.iter().map(|life| life.0).min(), self.lives.iter().map(|life| life.1).max());
+        (first.unwrap_or(0), last.unwrap_or(0))
+    }
+
     fn meets(&self, other: &Block<'_>) -> bool {
         let overlap = |(first, last): (usize, usize)| other.lives.iter().any(|&(from, to)| first <= to && from <= last);
         self.lives.iter().any(|&life| overlap(life))
@@ -21,6 +27,15 @@ impl Block<'_> {
 /// all would cost a net of 10,000 layers seconds.
 const MOST: usize = 2048;
 
+/// A block that has its place, without a way to its lives: most of those that are compared do not meet.
+struct Placed {
+    start: usize,
+    end: usize,
+    first: usize,
+    last: usize,
+    at: usize,
+}
+
 /// An offset for each block.
 pub fn offsets(blocks: &[Block<'_>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..blocks.len()).collect();
@@ -28,21 +43,25 @@ pub fn offsets(blocks: &[Block<'_>]) -> Vec<usize> {
     order.sort_by_key(|&at| Reverse(blocks[at].bytes));
     let mut offsets = vec![0usize; blocks.len()];
     // By their offsets.
-    let mut placed: Vec<usize> = Vec::new();
+    let mut placed: Vec<Placed> = Vec::with_capacity(order.len().min(MOST));
     let mut whole = 0;
     for &at in order.iter().take(MOST) {
         let block = &blocks[at];
+        let (first, last) = block.steps();
         let (mut end, mut best) = (0usize, None);
-        for &other in placed.iter().filter(|&&other| blocks[other].meets(block)) {
-            let gap = offsets[other].saturating_sub(end);
+        let overlaps = |other: &&Placed| other.first <= last && first <= other.last && blocks[other.at].meets(block);
+        for other in placed.iter().filter(overlaps) {
+            let gap = other.start.saturating_sub(end);
             if gap >= block.bytes && best.is_none_or(|(smallest, _)| gap < smallest) {
                 best = Some((gap, end));
             }
-            end = end.max(offsets[other] + blocks[other].bytes);
+            end = end.max(other.end);
         }
-        offsets[at] = best.map_or(end, |(_, start)| start);
-        whole = whole.max(offsets[at] + block.bytes);
-        placed.insert(placed.partition_point(|&other| offsets[other] <= offsets[at]), at);
+        let start = best.map_or(end, |(_, start)| start);
+        offsets[at] = start;
+        whole = whole.max(start + block.bytes);
+        let new = Placed { start, end: start + block.bytes, first, last, at };
+        placed.insert(placed.partition_point(|other| other.start <= start), new);
     }
     if let Some(rest) = order.get(MOST..) {
         place_by_steps(blocks, rest, whole, &mut offsets);
@@ -52,8 +71,8 @@ pub fn offsets(blocks: &[Block<'_>]) -> Vec<usize> {
 
 /// Places blocks from `above` on: each takes the first gap that is free from its first step to its last.
 fn place_by_steps(blocks: &[Block<'_>], rest: &[usize], above: usize, offsets: &mut [usize]) {
-    let first = |at: usize| blocks[at].lives.iter().map(|&(first, _)| first).min().unwrap_or(0);
-    let last = |at: usize| blocks[at].lives.iter().map(|&(_, last)| last).max().unwrap_or(0);
+    let first = |at: usize| blocks[at].steps().0;
+    let last = |at: usize| blocks[at].steps().1;
     let mut order = rest.to_vec();
     order.sort_by_key(|&at| first(at));
     // The ends of those that are alive, by their last step.
