@@ -16,6 +16,7 @@ import bound
 import command
 import in_place
 import sharing
+import strangers
 import traps
 from checking import Checks
 from training import train
@@ -147,6 +148,7 @@ ALL: list[Callable[[Checks], str]] = [
     *bound.ALL,
     *in_place.ALL,
     *sharing.ALL,
+    *strangers.ALL,
     every_test_of_caffes_own_suite_passes,
 ]
 

@@ -71,12 +71,15 @@ pub fn generation() -> u64 {
     generation
 }
 
-/// Without this library, and without the program: a call that leads here does not lead to the program's own function, which comes before
-/// all others.
+/// The files behind this library, in the order in which they were loaded. A call that leads here does not lead to a definition in the program,
+/// or in a library that is preloaded in front of this one: those come before all others, and may pass it on to here.
 pub fn files() -> Vec<File> {
     let mut files = Vec::new();
     walk(|file| {
-        files.extend(read(file).filter(|file| !file.name.is_empty() && !file.range.contains(&own_address())));
+        match read(file) {
+            Some(file) if file.range.contains(&own_address()) => files.clear(),
+            file => files.extend(file.filter(|file| !file.name.is_empty())),
+        }
         false
     });
     files

@@ -36,8 +36,9 @@ pub fn lock() -> MutexGuard<'static, Messages> {
     MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many sentences, and names for each reason, are kept: a program may make nets of ever new names.
-const MOST: usize = 10_000;
+/// How many sentences are kept, and how many names for each reason: a program may make nets of ever new names.
+const MOST: usize = 2_000;
+const MOST_NAMES: usize = 256;
 const OTHER: &CStr = c"contents that are shared (SYNCEDMEM_SHARE) are gone: the last layer that needs them has run. To use them after a \
     pass, keep the blob apart: --keep BLOB (SYNCEDMEM_KEEP=BLOB). Nets of too many names were made to say which blob it is";
 
@@ -69,7 +70,7 @@ pub fn planned<'n>(apart: impl Iterator<Item = (&'static str, &'n [u8])>) {
     let mut messages = lock();
     for (why, name) in apart {
         let names = messages.apart.entry(why).or_default();
-        if names.len() < MOST && !names.contains(name) {
+        if names.len() < MOST_NAMES && !names.contains(name) {
             names.insert(name.to_owned());
         }
     }
@@ -134,5 +135,6 @@ fn list(names: &BTreeSet<Vec<u8>>) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<_> = names.iter().take(SHOWN).map(|name| Escaped(name).to_string()).collect();
     let rest = names.len().saturating_sub(SHOWN);
-    shown.join(", ") + &if rest > 0 { format!(" and {rest} more") } else { String::new() }
+    let more = if names.len() < MOST_NAMES { "more" } else { "more at least" };
+    shown.join(", ") + &if rest > 0 { format!(" and {rest} {more}") } else { String::new() }
 }
