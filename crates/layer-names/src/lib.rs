@@ -75,7 +75,8 @@ thread_local! {
 struct Inside {
     call: Box<Call>,
     before: Option<NonNull<Call>>,
-    was_making: bool,
+    /// Of `Init`: whether the thread made another net before.
+    was_making: Option<bool>,
 }
 
 impl Inside {
@@ -85,7 +86,7 @@ impl Inside {
         }
         let call = Box::new(Call { net, known, is_new });
         let before = INSIDE.replace(Some(NonNull::from(&*call)));
-        Inside { call, before, was_making: record::making(is_new) }
+        Inside { call, before, was_making: is_new.then(|| record::making(true)) }
     }
 
     /// A call of a net that was made; `None` if nothing is known of it.
@@ -98,7 +99,7 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         INSIDE.set(self.before);
-        record::making(self.was_making);
+        self.was_making.into_iter().for_each(|was| _ = record::making(was));
     }
 }
 
