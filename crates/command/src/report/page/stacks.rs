@@ -149,7 +149,7 @@ fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Ve
 /// The largest at the bottom; the last one holds the others.
 pub fn largest<'a>(bands: HashMap<&'a str, Band<'a>>) -> Vec<Band<'a>> {
     let mut bands: Vec<_> = bands.into_values().collect();
-    bands.sort_by_key(|band| (Reverse(band.values.iter().max().copied()), band.name));
+    bands.sort_by_cached_key(|band| (Reverse(band.values.iter().max().copied()), band.name));
     let others = bands.split_off(bands.len().min(BANDS));
     if !others.is_empty() {
         let mut all = Band::new("all others", None, others[0].values.len());
