@@ -32,7 +32,7 @@ pub fn watch() -> Option<()> {
 }
 
 unsafe extern "C" fn prepare() {
-    crate::naming(|| {
+    crate::naming::naming(|| {
         HELD.with_borrow_mut(|held| {
             // A child would wait for a thread that reads the settings.
             sharing::is_on();
@@ -44,7 +44,7 @@ unsafe extern "C" fn prepare() {
 }
 
 unsafe extern "C" fn end() {
-    crate::naming(|| HELD.with_borrow_mut(Vec::pop));
+    crate::naming::naming(|| HELD.with_borrow_mut(Vec::pop));
 }
 
 #[cfg(test)]

@@ -20,11 +20,13 @@ mod accessor;
 mod at_fork;
 mod blob;
 mod caffe;
+mod call;
 mod detour;
 mod layer_type;
 mod layout;
 mod library;
 mod loaded;
+mod naming;
 mod net;
 mod nets;
 mod original;
@@ -33,25 +35,17 @@ mod record;
 mod sharing;
 mod table;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 
 use blob::Blob;
+use call::{Call, Inside, Reshaping, inside};
+use naming::naming;
 use net::Net;
 use nets::Known;
 use original::Original;
 use pass::{Kind, Pass};
-
-/// A call of a net's that this thread is in.
-struct Call {
-    net: Net,
-    known: Arc<Known>,
-    /// Whether it is `Init`.
-    is_new: bool,
-}
 
 /// A training net of a solver.
 struct Training {
@@ -61,66 +55,10 @@ struct Training {
 }
 
 thread_local! {
-    /// Whether this thread is in `Blob::Reshape`.
-    static IS_RESHAPING: Cell<bool> = const { Cell::new(false) };
-    /// The innermost call.
-    static INSIDE: Cell<Option<NonNull<Call>>> = const { Cell::new(None) };
     /// The net that this thread made last, while a solver makes its own.
     static NEWEST: RefCell<Option<(Net, Weak<Known>)>> = const { RefCell::new(None) };
     /// A training net, until its solver has made its history; some solvers make a second history next.
     static TRAINING: RefCell<Option<Training>> = const { RefCell::new(None) };
-}
-
-/// [`INSIDE`] while it lives. An exception of Caffe's drops it too.
-struct Inside {
-    call: Box<Call>,
-    before: Option<NonNull<Call>>,
-    /// Of `Init`: whether the thread made another net before.
-    was_making: Option<bool>,
-}
-
-impl Inside {
-    fn of(net: Net, known: Arc<Known>, is_new: bool) -> Inside {
-        if is_new {
-            layout::forget_pages();
-        }
-        let call = Box::new(Call { net, known, is_new });
-        let before = INSIDE.replace(Some(NonNull::from(&*call)));
-        Inside { call, before, was_making: is_new.then(|| record::making(true)) }
-    }
-
-    /// A call of a net that was made; `None` if nothing is known of it.
-    fn again(net: Option<Net>) -> Option<Inside> {
-        let net = net?;
-        Some(Inside::of(net, naming(|| nets::find(net))?, false))
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        INSIDE.set(self.before);
-        self.was_making.into_iter().for_each(|was| _ = record::making(was));
-    }
-}
-
-/// [`IS_RESHAPING`] as it was before. An exception of Caffe's drops it too.
-struct Reshaping(bool);
-
-impl Drop for Reshaping {
-    fn drop(&mut self) {
-        IS_RESHAPING.set(self.0);
-    }
-}
-
-/// The innermost call that this thread is in.
-fn inside<'a>() -> Option<&'a Call> {
-    // SAFETY: `Inside` owns the call and takes it out of `INSIDE` before it ends; callers use it within one call of this library.
-    INSIDE.get().map(|call| unsafe { call.as_ref() })
-}
-
-/// `name` only reads Caffe's objects: a bug in it must not end the program.
-fn naming<T>(name: impl FnOnce() -> Option<T>) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(name)).ok().flatten()
 }
 
 /// A wrapper around one of Caffe's functions. `before` gets the caller's Caffe and returns a guard that lives during the call, and a value
@@ -150,8 +88,8 @@ macro_rules! in_front {
     };
 }
 
-/// A function that makes a solver's second history, after `PreSolve` of the same solver.
-macro_rules! second_history {
+/// A function that makes a history of a solver: `PreSolve` the first, others a second one after it.
+macro_rules! makes_history {
     ($function:ident, $symbol:expr) => {
         in_front!($symbol, $function(this: *mut c_void), _caffe, ((), ()), () => naming(|| history(this)));
     };
@@ -191,7 +129,7 @@ macro_rules! in_front_of {
                 reshape(this: *mut c_void), caffe,
                 {
                     let inside = Inside::again(naming(|| Net::new(this, $letter, caffe)));
-                    let known = inside.as_ref().map(|inside| (inside.call.net, Arc::clone(&inside.call.known)));
+                    let known = inside.as_ref().map(Inside::known);
                     (inside, known)
                 },
                 known => if let Some((net, known)) = known {
@@ -208,7 +146,7 @@ macro_rules! in_front_of {
                     // SAFETY: the caller called the net of its Caffe.
                     let is_test = naming(|| unsafe { net::is_test(this, $letter, caffe) }).unwrap_or(false);
                     let inside = Inside::again(net);
-                    let known = inside.as_ref().map(|inside| (inside.call.net, Arc::clone(&inside.call.known)));
+                    let known = inside.as_ref().map(Inside::known);
                     let pass = Pass::begin(if is_test { Kind::Test } else { Kind::Forward }, None);
                     ((inside, pass), known)
                 },
@@ -250,15 +188,9 @@ macro_rules! in_front_of {
                 })
             );
 
-            in_front!(
-                concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"),
-                pre_solve(this: *mut c_void), _caffe,
-                ((), ()),
-                () => naming(|| history(this))
-            );
-
-            second_history!(ada_delta, concat!("_ZN5caffe14AdaDeltaSolverI", $letter, "E16AdaDeltaPreSolveEv"));
-            second_history!(adam, concat!("_ZN5caffe10AdamSolverI", $letter, "E12AdamPreSolveEv"));
+            makes_history!(pre_solve, concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"));
+            makes_history!(ada_delta, concat!("_ZN5caffe14AdaDeltaSolverI", $letter, "E16AdaDeltaPreSolveEv"));
+            makes_history!(adam, concat!("_ZN5caffe10AdamSolverI", $letter, "E12AdamPreSolveEv"));
         };
     };
 }
@@ -302,7 +234,7 @@ macro_rules! constructor {
         in_front!($symbol, $function(this: *mut c_void, bytes: usize), _caffe, ((), ()), () => {
             record::constructed(this);
             // A blob's data gets its name when the blob has its shape; no accessor leads to the memory of the shape itself.
-            if let Some(Call { net, known, is_new: true }) = inside().filter(|_| !IS_RESHAPING.get() || bytes <= SHAPE) {
+            if let Some(Call { net, known, is_new: true }) = inside().filter(|_| !Reshaping::is_on() || bytes <= SHAPE) {
                 naming(|| known.lock().names.constructed(*net, this));
             }
         });
@@ -318,7 +250,7 @@ macro_rules! reshape_of_blobs {
             // Outside of nets, a blob's objects are those of the constructor.
             {
                 let is_watched = is_watched();
-                (is_watched.then(|| Reshaping(IS_RESHAPING.replace(true))), is_watched.then(record::constructed_here))
+                (is_watched.then(Reshaping::begin), is_watched.then(record::constructed_here))
             },
             before => if let Some(before) = before {
                 naming(|| {
@@ -333,7 +265,7 @@ macro_rules! reshape_of_blobs {
 }
 
 fn is_watched() -> bool {
-    INSIDE.get().is_some() || !record::has_constructor()
+    inside().is_some() || !record::has_constructor()
 }
 
 fn reshaped(call: &Call, blob: Blob, has_new: bool) -> Option<()> {

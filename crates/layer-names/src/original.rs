@@ -190,7 +190,7 @@ impl Several {
             let is_object = this.cast::<usize>().is_aligned() && is_readable(this.addr(), size_of::<usize>());
             // SAFETY: it is readable; an object with virtual functions begins with the address of its class's table.
             let class = || is_object.then(|| unsafe { *this.cast::<usize>() }).and_then(of);
-            net.or_else(class).or_else(|| of(crate::inside()?.net.caffe.range().start))
+            net.or_else(class).or_else(|| of(crate::call::inside()?.net.caffe.range().start))
         };
         of_caller.or_else(of_this).or_else(|| self.found.first().copied())
     }

@@ -85,7 +85,7 @@ pub fn has(name: &[u8]) {
 }
 
 extern "C" fn at_exit() {
-    crate::naming(|| {
+    crate::naming::naming(|| {
         eprint!("{}", text()?);
         Some(())
     });

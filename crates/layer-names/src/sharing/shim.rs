@@ -96,7 +96,7 @@ macro_rules! before {
             drop(executing);
             if !is_inner {
                 for dead in &layer.dead[$pass] {
-                    crate::naming(|| dead.discard());
+                    crate::naming::naming(|| dead.discard());
                 }
             }
         }
