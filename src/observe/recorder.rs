@@ -129,7 +129,7 @@ fn moment() -> u64 {
 static NAMED: ThreadPointer = ThreadPointer::new(None);
 
 /// To look a call site up takes longer than to make the object, and a name says more: from now on objects that this thread makes are
-/// recorded without, until `is_on` is false. Returns what was set before.
+/// recorded without theirs, until `is_on` is false, and have that of their first block. Returns what was set before.
 pub fn name_objects(is_on: bool) -> bool {
     let before = !NAMED.get().is_null();
     NAMED.set(std::ptr::without_provenance_mut(usize::from(is_on)));
@@ -139,25 +139,26 @@ pub fn name_objects(is_on: bool) -> bool {
 fn wants_site(what: What, object: usize) -> bool {
     const FROM: u64 = 64 << 10;
     match what {
-        What::Made { .. } | What::Allocated { .. } if !NAMED.get().is_null() => false,
         What::Made { .. } => {
-            had_site(object);
-            true
+            let is_wanted = NAMED.get().is_null();
+            note_site(object, is_wanted);
+            is_wanted
         }
-        // The constructor was not seen: it is inlined into its user, or ran before observation began.
-        What::Allocated { .. } => !had_site(object),
+        // The constructor was not seen, because it is inlined into its user or ran before observation began, or had no site.
+        What::Allocated { .. } => !note_site(object, true),
         What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
         What::Filled { bytes, .. } => bytes >= FROM,
         _ => false,
     }
 }
 
-/// Whether the trace has a call site of the object, as far as is known. From now on it has.
-fn had_site(object: usize) -> bool {
+/// Notes whether the trace has a call site of the object from now on; returns whether it had, as far as is known.
+fn note_site(object: usize, has_site: bool) -> bool {
     /// Objects lately seen, by their address's hash.
     static SEEN: [AtomicUsize; 1 << BITS] = [const { AtomicUsize::new(0) }; 1 << BITS];
     const BITS: u32 = 10;
-    SEEN[(hash_address(object) >> (u64::BITS - BITS)) as usize].swap(object, Relaxed) == object
+    let place = &SEEN[(hash_address(object) >> (u64::BITS - BITS)) as usize];
+    place.swap(if has_site { object } else { 0 }, Relaxed) == object
 }
 
 fn trace_site(site: Site) {

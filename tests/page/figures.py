@@ -195,6 +195,7 @@ class Figures:
             for frames, size in held.at_peak(flame["kind"], lambda life: tuple(life.frames())).items():
                 for depth in range(len(frames) + 1):
                     right[frames[:depth]] += size
+            assert right[("an unknown place",)] < right[()] / 100, f"{right}"
             self._frame(flame["tree"], (), right)
 
     def _frame(self, frame: dict[str, Any], path: tuple[str, ...], right: Counter[tuple[str, ...]]) -> None:

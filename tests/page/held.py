@@ -115,6 +115,8 @@ class Held:
         if what["what"] != "ended":
             self._made.setdefault(this, what.get("site", 0) if what["what"] == "made" else 0)
         if what["what"] == "allocated":
+            # An object that was made without a place has that of its first block.
+            self._made[this] = self._made[this] or what.get("site", 0)
             life = Life(what["kind"], what["bytes"], what["block"], len(self.times), self._made[this], self.places, self.types, self._names.get(this))
             self._close((this, life.kind == "device"))
             self._open[this, life.kind == "device"] = life

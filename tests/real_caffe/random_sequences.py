@@ -53,7 +53,6 @@ class Deployed(Maker):
         for number in range(self.chance.randint(3, 12)):
             if number == 2 and self.chance.random() < 0.3:
                 self.add("Python", [self.pick()], [(3, 8)], 'python_param { module: "random_sequences" layer: "Thrower" }')
-                self.blobs[-1].channels, self.blobs[-1].side = self.blobs[0].channels, self.blobs[0].side
                 break
             self.step()
         self.add("Convolution", [self.blobs[0]], [(4, 8)], "convolution_param { num_output: 2 kernel_size: 1 }")

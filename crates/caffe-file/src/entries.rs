@@ -108,7 +108,7 @@ fn read<'f>(file: impl ReadRef<'f>, entries: &mut Entries, signs: &mut Signs) ->
 
 /// A function or a variable that a file defines.
 pub struct Symbol<'f, R> {
-    /// Its first [`LONGEST`] bytes.
+    /// The first [`LONGEST`] bytes of the name.
     pub name: &'f str,
     /// From the address at which the file is loaded.
     pub address: u64,
@@ -154,7 +154,7 @@ impl<'f, R: ReadRef<'f>> Symbol<'f, R> {
     }
 }
 
-/// Of the longest landing mark.
+/// Bytes of the longest landing mark.
 const LANDING_MARK: usize = 4;
 
 /// Bytes of a name that are looked at. The names of many symbols may be one text without end.

@@ -216,7 +216,7 @@ impl Parts {
         let mut blob = fitted(shape, axes, is_legacy, dialect, data, diff, problem);
         let fork = match blob.problem {
             Some(Problem::Count { part, found, needed }) if found < needed && !unknown.is_empty() => {
-                // Without NVIDIA's bytes these are the fork's own, too.
+                // These fields are the fork's own, too, unless NVIDIA's bytes are there.
                 let own = (10..).zip(raw_types).filter(|(_, number)| dialect == Dialect::Bvlc && number.is_some());
                 own.for_each(|(field, _)| unknown.add(field));
                 Some(Problem::Fork { part, found, needed, fields: unknown })

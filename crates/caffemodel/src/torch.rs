@@ -64,7 +64,7 @@ impl Layer {
     }
 }
 
-/// Without axes of length 1, if one axis is left: modules have no parameter without an axis.
+/// Drops the axes of length 1, if one axis is left: modules have no parameter without an axis.
 fn vector(shape: &[i64]) -> &[i64] {
     let mut longer = (0..shape.len()).filter(|axis| shape[*axis] != 1);
     match (longer.next(), longer.next()) {

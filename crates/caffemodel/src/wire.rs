@@ -232,7 +232,7 @@ impl<'s> Scanner<'s> {
         (0..4).try_fold(0, |value, number| Ok(value | u32::from(self.byte(end, at)?) << (8 * number)))
     }
 
-    /// As [`room::escaped`] writes it.
+    /// Reads text, escaped by [`room::escaped`].
     pub fn text(&mut self, end: u64) -> Result<String, Error> {
         let range = self.bytes(end)?;
         let length = range.end - range.start;

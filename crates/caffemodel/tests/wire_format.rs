@@ -199,7 +199,7 @@ fn names_of_any_bytes_stay_different_and_those_of_utf8_stay_as_they_are() {
     assert_eq!(model.name(), "%FF", "a net's name is one too");
 }
 
-/// As RFC 3986 has it.
+/// Decodes percent-encoding (RFC 3986).
 fn percent_decoded(text: &str) -> Vec<u8> {
     let (mut decoded, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, others @ ..] = rest {

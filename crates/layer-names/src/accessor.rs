@@ -50,7 +50,7 @@ fn number(find: Find, symbol: &str) -> Option<Number> {
 
 pub type Blobs = Vector<*const c_void>;
 
-/// Of the nets of an element type, and of their solvers.
+/// Functions by which nets of an element type, and their solvers, are read.
 pub struct NetAccessors {
     pub letter: &'static str,
     pub layer_names: Names,
@@ -65,7 +65,7 @@ pub struct NetAccessors {
     pub propagates: Option<Accessor<Bits>>,
 }
 
-/// Of passes through nets, and of solvers.
+/// Functions by which a pass knows its kind and its iteration.
 pub struct PassAccessors {
     pub phase: Option<Number>,
     pub iteration: Option<Number>,
@@ -114,7 +114,7 @@ impl NetAccessors {
     }
 }
 
-/// Of the blobs of an element type.
+/// Functions by which blobs of an element type are read.
 pub struct BlobAccessors {
     pub memory: [Accessor<Shared>; 2],
     /// Blobs before Caffe's rc2 have no such function.

@@ -10,7 +10,7 @@ use crate::sharing::messages::{self, Messages};
 
 type Guards = (MutexGuard<'static, Option<Nets>>, MutexGuard<'static, Messages>);
 
-/// In the order in which threads take them.
+/// Takes the locks in the order in which threads take them.
 fn lock() -> Guards {
     (nets::lock(), messages::lock())
 }

@@ -43,7 +43,7 @@ impl Blob {
         }
     }
 
-    /// For Caffe's layers the items of a batch; 0 without one.
+    /// The first axis, which for Caffe's layers is the batch; 0 without one.
     pub fn first_axis(self) -> u64 {
         self.size().1
     }

@@ -33,7 +33,7 @@ pub struct Caffe {
     pub nets: Found<NetAccessors>,
     pub blobs: Found<BlobAccessors>,
     pub passes: Found<PassAccessors>,
-    /// By the address of a table's first slot: the class, and the generation of loaded files for which it holds, or [`FOR_EVER`].
+    /// Classes by the address of their table's first slot, with the generation of loaded files for which they hold, or [`FOR_EVER`].
     classes: Mutex<Option<HashMap<usize, (Class, u64)>>>,
     /// The Caffe that was found before.
     next: AtomicPtr<Caffe>,
@@ -43,7 +43,7 @@ pub struct Caffe {
 pub struct Taken {
     /// Address and bytes by name.
     symbols: BTreeMap<Box<str>, (usize, usize)>,
-    /// In the order of `HOOKS`: the ways to the originals, or 0.
+    /// The ways to the originals, or 0, in the order of `HOOKS`.
     originals: [usize; HOOKS.len()],
     is_held: AtomicBool,
 }
@@ -56,7 +56,7 @@ pub struct Class {
     pub first: usize,
     /// Number of the functions' slots.
     pub slots: usize,
-    /// Whether class and functions are those of this Caffe, which its name alone does not show.
+    /// Whether class and functions are those of this Caffe, which its name alone does not show, and objects can have another table.
     pub is_caffes: bool,
     /// The destructors of a complete object, and one that also frees it. `None`: the first slots hold something else.
     pub destructors: Option<[usize; 2]>,
@@ -207,7 +207,8 @@ impl Caffe {
         };
         let is_caffes = symbol.starts_with("_ZTVN5caffe") && self.file.range.contains(&first);
         let is_caffes = is_caffes && (0..class.slots).all(is_own);
-        Some(Class { is_caffes, destructors: self.destructors(class), ..class })
+        let destructors = self.destructors(class);
+        Some(Class { is_caffes: is_caffes && destructors.is_some(), destructors, ..class })
     }
 
     /// Caffe's classes declare them first.

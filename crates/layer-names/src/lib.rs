@@ -198,7 +198,7 @@ macro_rules! in_front_of {
 in_front_of!("f", f32);
 in_front_of!("d", f64);
 
-/// At the end of `Net::Init`.
+/// Reads and names a net at the end of its `Init`.
 fn made(net: Net, known: &Arc<Known>, is_inner: bool) {
     naming(|| {
         nets::keep(net, known);

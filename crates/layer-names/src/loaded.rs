@@ -39,7 +39,7 @@ impl File {
         (!found.is_null() && !is_own(found.addr())).then_some(found)
     }
 
-    /// As `find`, in the file alone.
+    /// Searches the file alone.
     pub fn defines(&self, symbol: &CStr) -> Option<*mut c_void> {
         self.find(symbol).filter(|found| self.range.contains(&found.addr()))
     }

@@ -37,7 +37,7 @@ pub struct Named {
 /// What a blob is for its layer.
 #[derive(Clone, Copy)]
 pub enum Which {
-    /// With its number, and how many the layer has.
+    /// A parameter: its number, and how many the layer has.
     Parameter(usize, usize),
     /// An output of a layer without inputs.
     Data(usize, usize),

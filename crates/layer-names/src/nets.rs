@@ -16,7 +16,7 @@ pub struct Known {
     /// Never that of another net.
     id: u64,
     caffe: &'static Caffe,
-    /// Of the net's thread; a child of fork that finds it locked does not use this net.
+    /// Locked by the net's thread alone. A child of fork that finds it locked does not use this net.
     of: Mutex<OfNet>,
 }
 
@@ -28,7 +28,7 @@ pub struct OfNet {
 
 pub type Nets = HashMap<usize, Arc<Known>>;
 
-/// By address.
+/// The nets that live, by address.
 static NETS: Mutex<Option<Nets>> = Mutex::new(None);
 
 /// A fork takes this lock before it begins. A panic in the midst of a change does not keep others out.
@@ -91,7 +91,7 @@ impl Drop for Ends {
     }
 }
 
-/// From now on what is known of the net ends with it. At the end of `Net::Init`.
+/// Makes what is known of the net end with it. Called at the end of `Net::Init`.
 pub fn end_with(net: Net, known: &Known) -> Option<()> {
     let class = net.caffe.class_of(net.object())?;
     let ends = Ends { address: net.address(), id: known.id };

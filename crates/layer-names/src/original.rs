@@ -72,7 +72,7 @@ struct Several {
     found: Vec<Original>,
     /// The one that is in the global scope.
     global: Option<Original>,
-    /// With one in the global scope: its file, and those that were loaded before.
+    /// The file of that one, and those that were loaded before it: callers in these may have an original of their own.
     files: Vec<File>,
 }
 

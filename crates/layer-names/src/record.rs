@@ -62,7 +62,7 @@ thread_local! {
 }
 
 fn born(object: *const c_void) -> &'static AtomicU64 {
-    /// Of `malloc`.
+    /// `malloc` aligns objects to it.
     const ALIGNMENT: usize = 16;
     let place = object.addr() / ALIGNMENT;
     &BORN[(place ^ place >> 13) % BORN.len()]
@@ -176,7 +176,7 @@ impl OfNet {
 
     /// Names the objects that have no name yet, after a call that may have made some.
     pub fn again(&mut self, net: Net) -> Option<()> {
-        // Of this thread, which is the net's, none is missing.
+        // No object of the net is missing: this thread, which is the net's, has counted its own.
         if self.constructed == count() {
             return Some(());
         }
@@ -227,7 +227,7 @@ impl OfNet {
         if self.newest.as_ref().is_none_or(|newest| newest.number + 1 != count) {
             let newest = net.newest_layer()?;
             self.has_time |= is_recurrent(newest.kind);
-            // At the first layer with inputs, the layers without have been set up, or most of them.
+            // When the first layer with inputs is set up, the layers without, or most of them, have been.
             if self.sources.is_empty() && !newest.is_source && !self.has_time {
                 self.sources = net.sources().unwrap_or_default();
                 self.measure();
@@ -289,7 +289,7 @@ impl OfNet {
     }
 }
 
-/// Of the largest output of layers without inputs, the first axis.
+/// The batch: the first axis of the largest output of layers without inputs.
 pub fn batch(sources: &[Blob]) -> u64 {
     sources.iter().map(|blob| blob.size()).max().map_or(0, |(_, axis)| axis)
 }
@@ -299,7 +299,7 @@ fn items(blob: Blob, batch: u64) -> u64 {
     if batch > 0 && blob.first_axis() == batch { batch } else { 0 }
 }
 
-/// At most `most` bytes, of whole letters.
+/// Cuts a name to at most `most` bytes, at the end of a letter.
 fn beginning(name: &str, most: usize) -> &str {
     let end = (0..=most.min(name.len())).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
     &name[..end]

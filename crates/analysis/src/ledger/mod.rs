@@ -24,7 +24,7 @@ pub struct Block {
 }
 
 pub struct Object {
-    /// The call site that made it; if its construction was not noticed, the first access's.
+    /// The call site that made it; if its construction was not noticed, or has none, that of its first block.
     pub made: Site,
     /// Its blocks are counted under it.
     pub holder: Holder,
@@ -37,6 +37,17 @@ pub struct Object {
 impl Object {
     pub fn block(&self, side: Side) -> Option<Block> {
         self.blocks[side as usize]
+    }
+
+    /// Gives an object that was made without a call site the allocation's.
+    fn placed(&mut self, event: &Event) -> &mut Object {
+        if self.made == Site::UNKNOWN && matches!(event.what, What::Allocated { .. }) {
+            self.made = event.site;
+            if self.holder == Holder::Site(Site::UNKNOWN) {
+                self.holder = Holder::Site(event.site);
+            }
+        }
+        self
     }
 }
 
@@ -127,7 +138,10 @@ impl Ledger {
                 self.objects.insert(object, new)
             }
             What::Ended => self.objects.remove(&object),
-            _ => return self.sums.take(self.objects.get_mut(&object), event),
+            _ => {
+                let object = self.objects.get_mut(&object).map(|object| object.placed(event));
+                return self.sums.take(object, event);
+            }
         };
         if let Some(gone) = gone {
             self.sums.lose(&gone);

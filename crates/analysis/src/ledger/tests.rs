@@ -77,6 +77,22 @@ fn a_name_takes_what_the_object_held_at_the_peak_along_and_no_more() {
 }
 
 #[test]
+fn an_object_that_was_made_without_a_call_site_has_that_of_its_first_block() {
+    let kind = Kind::Pageable;
+    let ledger = ledger_of(&[
+        (0x10, 0, made(100)),
+        (0x10, 2, allocated(kind, 100)),
+        (0x10, 0, freed(kind, 100)),
+        (0x10, 3, allocated(kind, 100)),
+        (0x20, 1, made(50)),
+        (0x20, 2, allocated(kind, 50)),
+    ]);
+    assert_eq!([0x10, 0x20].map(|object| ledger.object(object).expect("it is known").made), [Site(2), Site(1)]);
+    assert_eq!(share(&ledger, Holder::Site(Site(2))).live[0], 100);
+    assert_eq!(share(&ledger, Holder::Site(Site::UNKNOWN)), Share::default());
+}
+
+#[test]
 fn another_object_at_the_same_address_ends_the_first() {
     let ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100)), (0x10, 2, made(7))]);
     assert_eq!(share(&ledger, Holder::Site(Site(1))).live[0], 0);

@@ -62,7 +62,7 @@ pub struct Object {
     pub runpath: Vec<OsString>,
     /// Linked with `-Bsymbolic`: the dynamic linker looks in the file itself first.
     pub symbolic: bool,
-    /// By mangled name: those that [`known::tells`].
+    /// The functions that [`known::tells`], by mangled name.
     pub functions: BTreeMap<String, Function>,
     /// How many of them can be replaced at their entries: all that the file defines, or none.
     pub entries: usize,
@@ -164,7 +164,7 @@ impl Object {
 
     fn read_relocations(&mut self, elf: &Elf<'_>) {
         let (symbols, texts) = (elf.elf_dynamic_symbol_table(), names(elf, elf.elf_dynamic_symbol_table()));
-        // As many as the file has room for: its sections may overlap.
+        // Sections may overlap: the file bounds how many relocations are read.
         let most = elf.data().len().unwrap_or(0) as usize / size_of::<elf::Rel64<Endianness>>();
         for (_, relocation) in elf.dynamic_relocations().into_iter().flatten().take(most) {
             let RelocationTarget::Symbol(index) = relocation.target() else { continue };

@@ -19,7 +19,7 @@ pub struct List {
     pub rows: Vec<(String, u64)>,
 }
 
-/// Of a holder.
+/// What a holder of memory has.
 pub struct Held {
     pub bytes: u64,
     pub blocks: u64,

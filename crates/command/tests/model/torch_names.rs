@@ -129,7 +129,7 @@ fn weights_that_caffe_stores_transposed_are_transposed_for_pytorch_and_back() {
         layer_with("fc", "InnerProduct", &transposed(117), &[with_diff, blob(&[2], &[7.0, 8.0])]),
         layer_with("half", "InnerProduct", &transposed(117), &[halves]),
         layer_with("plain", "InnerProduct", &plain, &[blob(&[3, 2], &values)]),
-        // As Caffe cannot load it.
+        // Caffe cannot load this one.
         layer_with("odd", "InnerProduct", &transposed(117), &[blob(&[1, 3, 2], &values)]),
     ];
     let swapped = f32_bytes(&[1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);

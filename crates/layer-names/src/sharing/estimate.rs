@@ -12,9 +12,9 @@ use crate::record;
 
 /// What a net would share.
 pub struct Estimate {
-    /// With `all`.
+    /// The plan for `all`.
     plan: Vec<Placed>,
-    /// Of each, whether it is shared with `gradients`, too.
+    /// Whether each of these is shared with `gradients`, too.
     with_gradients: Vec<bool>,
     /// The outputs of layers without inputs.
     sources: Vec<Blob>,

@@ -42,7 +42,7 @@ pub fn is_on() -> bool {
 pub struct OfNet {
     /// While the net is made: each blob that a layer reshaped, behind the layer's number.
     reshaped: Vec<(usize, Blob)>,
-    /// By the blobs' addresses.
+    /// The blobs that share, by their addresses.
     members: HashMap<usize, Member>,
     /// The plan of a net that shares.
     placed: Vec<Placed>,
@@ -133,7 +133,7 @@ impl OfNet {
     pub fn attach(&mut self, net: Net, structure: Structure) -> Option<()> {
         // SAFETY: Caffe's thread is at the end of the net's `Init`.
         let is_test = unsafe { crate::net::is_test(net.object(), net.letter(), net.caffe) }?;
-        let of = net.blob(std::ptr::null())?;
+        let any_blob = net.blob(std::ptr::null())?;
         let internals = internals(&structure, std::mem::take(&mut self.reshaped), net);
         let layers: Vec<_> = structure
             .layers
@@ -148,7 +148,8 @@ impl OfNet {
             })
             .collect();
         let own: HashMap<usize, Blob> = internals.iter().flatten().map(|blob| (blob.address(), *blob)).collect();
-        let blob_at = |address: usize| own.get(&address).copied().unwrap_or_else(|| of.at(address as *const c_void));
+        let blob_at =
+            |address: usize| own.get(&address).copied().unwrap_or_else(|| any_blob.at(address as *const c_void));
         let placed = |shared: &Shared| {
             // A convolution takes images one by one.
             let grows = !own.contains_key(&shared.blob) || !is_convolution(structure.layers[shared.layer].kind);
@@ -189,11 +190,9 @@ impl OfNet {
                 dead: [Call::Forward(number), Call::Backward(number)]
                     .map(|call| calls.remove(&call).unwrap_or_default()),
             };
+            // Every class of Caffe's can have a shim. What a layer without one touched, libsyncedmem would keep apart.
             // SAFETY: the net holds the layer; Caffe's thread is at the end of the net's `Init`.
-            if unsafe { shim::attach(layer, slots, shim) }.is_none() {
-                // Without its shim the layer is as one of a program's own.
-                self.keep_apart(layer, &internals[number]);
-            }
+            unsafe { shim::attach(layer, slots, shim) };
         }
         let is_placed = |shared: &&Shared| {
             let member = self.members.get(&shared.blob);
@@ -205,11 +204,6 @@ impl OfNet {
         self.placed = planned.shared.iter().filter(is_placed).map(placed).collect();
         placing::place(&self.placed);
         Some(())
-    }
-
-    fn keep_apart(&mut self, layer: &Layer, own: &[Blob]) {
-        let blobs = layer.bottoms.iter().chain(&layer.tops).copied().chain(own.iter().map(|blob| blob.address()));
-        blobs.for_each(|blob| _ = self.members.remove(&blob));
     }
 }
 
@@ -255,7 +249,7 @@ fn note_steps(structure: &Structure, is_test: bool) -> u64 {
     first
 }
 
-/// Of each layer, the blobs of its own: reshaped while it was the newest, and neither tops nor parameters.
+/// The blobs that each layer has inside: reshaped while it was the newest, and neither tops nor parameters.
 fn internals(structure: &Structure, reshaped: Vec<(usize, Blob)>, net: Net) -> Vec<Vec<Blob>> {
     let parameters = net.parameters().unwrap_or_default();
     let mut seen: HashSet<usize> = parameters.iter().map(|named| named.blob.address()).collect();

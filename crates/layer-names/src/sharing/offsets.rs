@@ -11,7 +11,7 @@ pub struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Its first step and its last.
+    /// The first step of all lives, and the last.
     fn steps(&self) -> (usize, usize) {
         let (first, last) = (self.lives.iter().map(|life| life.0).min(), self.lives.iter().map(|life| life.1).max());
         (first.unwrap_or(0), last.unwrap_or(0))
@@ -42,7 +42,7 @@ pub fn offsets(blocks: &[Block<'_>]) -> Vec<usize> {
     // A stable sort: of equal ones the first in the net comes first.
     order.sort_by_key(|&at| Reverse(blocks[at].bytes));
     let mut offsets = vec![0usize; blocks.len()];
-    // By their offsets.
+    // Sorted by their offsets.
     let mut placed: Vec<Placed> = Vec::with_capacity(order.len().min(MOST));
     let mut whole = 0;
     for &at in order.iter().take(MOST) {

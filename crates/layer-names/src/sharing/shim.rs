@@ -16,7 +16,7 @@ type Backward = unsafe extern "C-unwind" fn(*mut c_void, *const c_void, *const c
 /// What is done at a call of a layer.
 pub struct Layer {
     pub executing: u32,
-    /// Of its `Forward` and its `Backward`: numbers of the steps that recordings have, and what dies behind the call.
+    /// The numbers that its `Forward` and its `Backward` have in recordings, and what dies after each.
     pub steps: [u64; 2],
     pub dead: [Vec<Dead>; 2],
 }
