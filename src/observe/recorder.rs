@@ -138,12 +138,15 @@ pub fn name_objects(is_on: bool) -> bool {
 
 fn wants_site(what: What, object: usize) -> bool {
     const FROM: u64 = 64 << 10;
+    /// Bytes of a block in a net that is being made: shapes and biases, most of its blocks, have fewer.
+    const NAMED_FROM: u64 = 4 << 10;
     match what {
         What::Made { .. } => {
             let is_wanted = NAMED.get().is_null();
             note_site(object, is_wanted);
             is_wanted
         }
+        What::Allocated { bytes, .. } if bytes < NAMED_FROM && !NAMED.get().is_null() => false,
         // The constructor was not seen, because it is inlined into its user or ran before observation began, or had no site.
         What::Allocated { .. } => !note_site(object, true),
         What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
