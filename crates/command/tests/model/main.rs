@@ -1,6 +1,7 @@
 //! `syncedmem model`.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+mod exported;
 mod import;
 mod running;
 mod shown;
