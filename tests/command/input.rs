@@ -34,11 +34,14 @@ fn what_is_no_recording_is_refused_by_its_beginning_and_never_copied() {
     let workshop = Workshop::new();
     // 16 MiB of zeros as 70 KiB: gzip of other things.
     workshop.shell_here("head -c 16777216 /dev/zero | gzip -1 > zeros.gz; mkdir folder; echo hello > folder/text").ok();
+    fs::write(workshop.path("brace"), [b'{', 0xff].repeat(4096)).unwrap();
+    fs::write(workshop.path("text.json"), format!("[{}", "é".repeat(4096))).unwrap();
     let why = "it is no recording of libsyncedmem";
     for (file, why) in [
         ("zeros.gz", why),
         ("/dev/zero", why),
-        ("/dev/urandom", why),
+        ("brace", why),
+        ("text.json", "it is an export and no recording"),
         ("/dev/null", "it is empty"),
         ("folder", "no recording is in this folder"),
     ] {

@@ -102,7 +102,12 @@ pub(crate) fn header(file: &File) -> Result<Header, ReadError> {
 pub fn header_in(bytes: &[u8]) -> Result<Header, ReadError> {
     Header::read(bytes).map_err(|error| match (error, bytes.trim_ascii_start()) {
         (NoHeader::Foreign, _) if bytes.is_empty() || is_unfinished(bytes) => ReadError::Empty,
-        (NoHeader::Foreign, [b'[' | b'{', ..]) => ReadError::Text,
+        (NoHeader::Foreign, [b'[' | b'{', ..]) if begins_as_text(bytes) => ReadError::Text,
         (error, _) => ReadError::Header(error),
     })
+}
+
+/// UTF-8, but for a character that the end of `bytes` cuts.
+fn begins_as_text(bytes: &[u8]) -> bool {
+    str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none())
 }
