@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_char};
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use crate::error::Error;
 

@@ -4,7 +4,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_char;
 
-use syncedmem_trace::text::Text;
+use syncedmem_core::text::Text;
 
 use crate::observe::call_site;
 use crate::platform::thread_pointer::ThreadPointer;

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::{Access, Head, Side};
+use syncedmem_core::head::{Access, Head, Side};
 
 use super::device::{self, Math};
 use super::error::Error;

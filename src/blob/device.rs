@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use super::error::Error;
 use super::math::Term;

@@ -15,7 +15,7 @@ pub mod shape;
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_core::head::{Access, Side};
 
 use crate::cuda;
 use crate::object::SyncedMemory;

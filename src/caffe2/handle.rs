@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use super::attachment::Attachment;
 use super::error::Error;

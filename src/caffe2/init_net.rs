@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use syncedmem_trace::head::Side;
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::head::Side;
+use syncedmem_core::text::Escaped;
 
 use super::blob::Value;
 use super::error::Error;

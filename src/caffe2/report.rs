@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::Bytes;
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
+use syncedmem_core::text::Bytes;
 
 use crate::object::report::{account, keep_account};
 use crate::platform::text::warn;

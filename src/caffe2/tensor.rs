@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_core::head::{Access, Side};
 
 use super::error::Error;
 use super::shape::{self, UNSHAPED};

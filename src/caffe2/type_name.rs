@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 use std::fmt;
 
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::text::Escaped;
 
 /// Read when the sentence is made, while the type is in use.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@ pub mod transfer;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_core::head::Side;
 use syncedmem_trace::event::Path;
-use syncedmem_trace::head::Side;
 
 use crate::cuda::context::{self, ContextGuard};
 use crate::cuda::driver::{self, Driver};

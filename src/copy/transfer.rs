@@ -6,8 +6,8 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use syncedmem_core::head::Side;
 use syncedmem_trace::event::Path;
-use syncedmem_trace::head::Side;
 
 use super::Endpoints;
 use crate::cuda::capture::{self, RelaxedCapture};

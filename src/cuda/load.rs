@@ -6,7 +6,7 @@ use std::mem::transmute;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use syncedmem_trace::text::{Escaped, Text};
+use syncedmem_core::text::{Escaped, Text};
 
 use super::driver::Driver;
 use super::{process, status};

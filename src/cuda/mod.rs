@@ -28,7 +28,7 @@ use std::ffi::CStr;
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-use syncedmem_trace::text::Text;
+use syncedmem_core::text::Text;
 
 use crate::error::{DriverFailure, Error, Version, WhyNot};
 use driver::Driver;

@@ -5,8 +5,8 @@ mod why_not;
 
 use std::fmt;
 
-use syncedmem_trace::head::{Head, Side};
-use syncedmem_trace::text::Bytes;
+use syncedmem_core::head::{Head, Side};
+use syncedmem_core::text::Bytes;
 
 use crate::platform::file_error::FileError;
 use crate::platform::sync::Interrupted;

@@ -12,8 +12,8 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::address_hash::{AddressMap, address_map};
-use syncedmem_trace::head::Side;
+use syncedmem_core::address_hash::{AddressMap, address_map};
+use syncedmem_core::head::Side;
 
 use super::driver::allocation::Allocation;
 use super::driver::host_register::Registration;

@@ -5,9 +5,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS as PAGEABLE_MEMORY_ACCESS;
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::What;
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 use super::arena::device::{self as arena, Place};
 use super::blocks::{self, Freed};

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use caffemodel::{At, Element, Kind, Values, write_blob};
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_core::head::{Access, Side};
 
 use super::{Failure, Model};
 use crate::blob::ready::Ready;

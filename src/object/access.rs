@@ -4,8 +4,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_core::head::{Access, Head, Side};
 use syncedmem_trace::event::{Cause, What};
-use syncedmem_trace::head::{Access, Head, Side};
 
 use super::table::{Blocking, Claimed};
 use super::{Detached, Entry, ObjectState, SyncedMemory, TABLE, reclaim, refused, start};

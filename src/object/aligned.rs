@@ -4,7 +4,7 @@
 
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::Head;
+use syncedmem_core::head::Head;
 
 use super::{ObjectState, SyncedMemory, reclaim, start};
 use crate::error::Error;

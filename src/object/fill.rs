@@ -1,7 +1,7 @@
 #![expect(unsafe_code, reason = "a host block is lent as a slice")]
 
+use syncedmem_core::head::{Access, Side};
 use syncedmem_trace::event::What;
-use syncedmem_trace::head::{Access, Side};
 
 use super::{SyncedMemory, start};
 use crate::error::Error;

@@ -4,9 +4,9 @@
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 
+use syncedmem_core::head::Side;
+use syncedmem_core::text::Bytes;
 use syncedmem_trace::event::{Noticed, What};
-use syncedmem_trace::head::Side;
-use syncedmem_trace::text::Bytes;
 
 use super::dlpack::exchange::end_imports;
 use super::dlpack::tensors::{Fate, Imports};

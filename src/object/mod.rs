@@ -26,7 +26,7 @@ pub(crate) mod trim;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::{Head, Side};
+use syncedmem_core::head::{Head, Side};
 
 use crate::copy::transfer::InFlight;
 use crate::error::Error;

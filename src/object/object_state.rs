@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::{Head, Side};
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::head::{Head, Side};
+use syncedmem_core::kind::Kind;
 
 use crate::error::Error;
 use crate::memory::blocks;

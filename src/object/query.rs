@@ -1,4 +1,4 @@
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use super::SyncedMemory;
 use crate::error::Error;

@@ -2,8 +2,8 @@
 
 mod refusal;
 
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::What;
-use syncedmem_trace::kind::Kind;
 
 use crate::error::{Cause, Error};
 use crate::object::trim;

@@ -4,8 +4,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_core::head::{Head, Side};
 use syncedmem_trace::event::What;
-use syncedmem_trace::head::{Head, Side};
 
 use super::dlpack::Imported;
 use super::dlpack::exchange;

@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 
-use syncedmem_trace::head::{Access, Head, Side};
+use syncedmem_core::head::{Access, Head, Side};
 
 use super::dlpack::exchange;
 use super::table::Blocking;

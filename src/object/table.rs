@@ -10,7 +10,7 @@
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
 
-use syncedmem_trace::address_hash::{AddressMap, address_map, hash_address};
+use syncedmem_core::address_hash::{AddressMap, address_map, hash_address};
 
 use super::entry::NO_THREAD;
 pub use super::entry::{Entry, Identity};

@@ -3,8 +3,8 @@
 
 use std::ffi::c_void;
 
+use syncedmem_core::head::{Head, Side};
 use syncedmem_trace::event::{Cause, What};
-use syncedmem_trace::head::{Head, Side};
 
 use super::table::{Blocking, Claimed, NoClaim};
 use super::{Claim, Detached, Entry, ObjectState, SyncedMemory, refused, start};

@@ -1,4 +1,4 @@
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::kind::Kind;
 
 use crate::cuda::context::current_device;
 use crate::cuda::driver_in_use;

@@ -10,9 +10,9 @@ mod symbol;
 
 use std::ffi::{c_int, c_void};
 
-use syncedmem_trace::address_hash::{AddressMap, address_map};
+use syncedmem_core::address_hash::{AddressMap, address_map};
+use syncedmem_core::interned::Names;
 use syncedmem_trace::event::{Place, Site};
-use syncedmem_trace::names::Names;
 
 use super::trace;
 use crate::platform::loaded;
@@ -144,7 +144,7 @@ impl Frames {
 
     fn hash(&self) -> usize {
         self.found().iter().fold(0, |hash, &address| {
-            syncedmem_trace::address_hash::hash_address(hash ^ address).rotate_left(29) as usize
+            syncedmem_core::address_hash::hash_address(hash ^ address).rotate_left(29) as usize
         })
     }
 

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use syncedmem_trace::text::{Escaped, Text};
+use syncedmem_core::text::{Escaped, Text};
 
 use super::trace::{self, FileError};
 use super::{nvtx, recorder, report_file};

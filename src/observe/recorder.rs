@@ -9,10 +9,10 @@ use std::ptr::NonNull;
 // Not loom's: a model has no signals.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use syncedmem_core::address_hash::hash_address;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::account::{Account, Counters};
-use syncedmem_trace::address_hash::hash_address;
 use syncedmem_trace::event::{Event, Place, Site, What};
-use syncedmem_trace::kind::Kind;
 
 use super::call_site;
 use super::nvtx::{self, Range};

@@ -4,8 +4,8 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use syncedmem_core::text::{Escaped, Text};
 use syncedmem_trace::account::Account;
-use syncedmem_trace::text::{Escaped, Text};
 
 use super::call_counts::{self, Calls};
 use super::{recorder, report_file};

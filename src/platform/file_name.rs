@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use syncedmem_trace::text::{Escaped, Text};
+use syncedmem_core::text::{Escaped, Text};
 
 use super::file_error::FileError;
 

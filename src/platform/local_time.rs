@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use syncedmem_trace::date::Date;
+use syncedmem_core::date::Date;
 
 use super::clock::nanoseconds_since_1970;
 use super::fork;

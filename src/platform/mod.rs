@@ -18,4 +18,4 @@ pub(crate) mod text;
 pub(crate) mod thread;
 pub(crate) mod thread_pointer;
 
-pub(crate) use syncedmem_limits as limits;
+pub(crate) use syncedmem_core::limits;

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char};
 use std::fmt::Write;
 
-use syncedmem_trace::text::Text;
+use syncedmem_core::text::Text;
 
 pub fn name() -> Text<256> {
     unsafe extern "C" {

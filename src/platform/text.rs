@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use syncedmem_trace::text::{Escaped, Text};
+use syncedmem_core::text::{Escaped, Text};
 
 use super::file;
 

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::text::Escaped;
 
 use super::environment;
 use crate::platform::text::warn;

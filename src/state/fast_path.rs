@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_core::head::{Access, Side};
 
 use super::flags;
 use super::word::Word;

@@ -1,7 +1,7 @@
 //! The state machine: whether a side is current, what it needs if not, and the next head. The transitions are those of
 //! BVLC's `syncedmem.cpp`; overwriting and releasing are this library's own.
 
-use syncedmem_trace::head::{Access, Head, Side};
+use syncedmem_core::head::{Access, Head, Side};
 
 /// What a side needs before its pointer is handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Bytes 24 to 31 of an object as one word. The head and three flags lie where BVLC's header has them. Byte 31, padding
 //! in every layout of docs/caffe-abi.md, has the bit for the slow path.
 
-use syncedmem_trace::head::{Access, Head, Side};
+use syncedmem_core::head::{Access, Head, Side};
 
 #[cfg(target_endian = "big")]
 compile_error!("the head is taken for the low half of the word");

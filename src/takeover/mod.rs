@@ -23,7 +23,7 @@ use syncedmem_caffe_file::entries::{self, Entry};
 use syncedmem_caffe_file::jump::{Jump, Site};
 use syncedmem_caffe_file::limit::Limit;
 use syncedmem_caffe_file::names::{FUNCTIONS, HOOKS};
-use syncedmem_trace::text::{Escaped, Text};
+use syncedmem_core::text::{Escaped, Text};
 
 use crate::platform::loaded::{self, Object};
 use crate::platform::{limits, text::warn};

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char};
 
 use syncedmem_caffe_file::jump::Site;
 use syncedmem_caffe_file::names::{FUNCTIONS, HOOKS};
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::text::Escaped;
 
 use super::file::File;
 use crate::platform::loaded::{self, Object};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Stdio;
 
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Noticed, Origin, What};
-use syncedmem_trace::kind::Kind;
 use syncedmem_trace::recording::header::End;
 
 use crate::caffe_like::{Workshop, command, said};

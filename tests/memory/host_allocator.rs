@@ -149,7 +149,7 @@ fn its_blocks_are_in_the_trace() {
     }
     let traced = traced::accounts_of(&file);
     let all: usize = SIZES.iter().sum();
-    let pageable = traced.values().next().unwrap().memory(syncedmem_trace::kind::Kind::Pageable);
+    let pageable = traced.values().next().unwrap().memory(syncedmem_core::kind::Kind::Pageable);
     assert_eq!((pageable.fresh.count, pageable.fresh.bytes), (8, all as u64));
     assert_eq!((pageable.freed.count, pageable.freed.bytes), (8, all as u64));
 }

@@ -8,7 +8,7 @@ use crate::support::*;
 use syncedmem::abi::c::account::syncedmem_accounting_t::*;
 use syncedmem::abi::caffe;
 use syncedmem::state::fast_path;
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_core::head::{Access, Side};
 
 /// Small enough for malloc's cache, large enough for the pool, and a mapping of its own.
 const SMALL: usize = 100;

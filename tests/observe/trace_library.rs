@@ -9,9 +9,9 @@ use crate::support::*;
 use crate::trace::reader::Item;
 use crate::trace::*;
 use syncedmem::state::flags;
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, What};
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 const BYTES: usize = 100_000;
 

@@ -2,8 +2,8 @@
 
 use crate::trace::*;
 use syncedmem::observe::trace::{self as writer, FileError};
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Origin, What};
-use syncedmem_trace::kind::Kind;
 use syncedmem_trace::recording::Layout;
 use syncedmem_trace::recording::header::VERSION;
 use syncedmem_trace::recording::record::Record;

@@ -7,9 +7,9 @@ use crate::support::pools::*;
 use crate::support::traced::{accounts, in_a_traced_process};
 use crate::support::*;
 use syncedmem::observe::recorder;
+use syncedmem_core::head::{Access, Side};
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::account::{Account, Sum};
-use syncedmem_trace::head::{Access, Side};
-use syncedmem_trace::kind::Kind;
 
 /// What was counted: work, freed blocks, accesses, objects made and ended. Objects that the reader of a trace found at an
 /// access are none.

@@ -16,7 +16,7 @@ use loom::thread;
 use syncedmem::object::SyncedMemory;
 use syncedmem::object::table::{Blocking, Claim, Identity, Table};
 use syncedmem::platform::owners::Owners;
-use syncedmem_trace::head::{Access, Head, Side};
+use syncedmem_core::head::{Access, Head, Side};
 
 /// Filled without a claim: of two threads, one frees its block.
 const BRIEF: usize = 8;

@@ -2,7 +2,7 @@
 //! run on real objects, against a model that knows nothing of heads, in `tests/object/device_sequences.rs`.
 
 use syncedmem::state::step::{Contents, Step, on_access, on_push, on_release};
-use syncedmem_trace::head::{Access, Head, Side};
+use syncedmem_core::head::{Access, Head, Side};
 
 use Contents::{Copy, Current, Undefined, Zeros};
 use Head::{AtCpu, AtGpu, Synced, Uninitialized};

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use super::folder::Folder;
 use super::gpu::in_a_process_with_a_driver;
 use syncedmem_analysis::ledger::{Holder, Ledger, Share};
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::account::{Account, Counters};
 use syncedmem_trace::event::Event;
-use syncedmem_trace::kind::Kind;
 use syncedmem_trace_reader::{Item, Reader};
 
 /// Runs `body` in a process that traces from the beginning.

@@ -91,4 +91,4 @@ pub use problem::Shape;
 pub use solver::State;
 pub use source::open_regular;
 pub use torch::TorchRole;
-pub use write::{Edit, NewFile, Values, write_blob};
+pub use write::{Edit, Values, write_blob};

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use options::{Command, Options};
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::text::Escaped;
 
 fn main() -> ExitCode {
     say::end(match Options::try_parse() {

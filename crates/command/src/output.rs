@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use caffemodel::NewFile;
+use syncedmem_core::new_file::NewFile;
 
 use crate::{say, signals};
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
-use syncedmem_trace::text::is_steering;
+use syncedmem_core::text::is_steering;
 
 /// Exit status: it failed, or the answer is no.
 const FAILED: u8 = 1;

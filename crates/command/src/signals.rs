@@ -9,8 +9,8 @@ use std::ptr::null;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use caffemodel::NewFile;
 use libc::{sighandler_t, sigset_t};
+use syncedmem_core::new_file::NewFile;
 
 /// Returns the action that the signal had.
 pub fn set(signal: c_int, action: sighandler_t) -> sighandler_t {

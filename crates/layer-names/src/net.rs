@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::text::Escaped;
 
 use crate::accessor::{Accessor, Blobs, Names, NetAccessors, PassAccessors};
 use crate::blob::Blob;

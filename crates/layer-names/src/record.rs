@@ -6,7 +6,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::text::Escaped;
 
 use crate::blob::Blob;
 use crate::layer_type::{is_convolution, is_recurrent};

@@ -109,5 +109,5 @@ pub fn header_in(bytes: &[u8]) -> Result<Header, ReadError> {
 
 /// UTF-8, but for a character that the end of `bytes` cuts.
 fn begins_as_text(bytes: &[u8]) -> bool {
-    str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none())
+    std::str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none())
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Noticed, Site, What};
-use syncedmem_trace::kind::Kind;
 
 /// By the object's address.
 pub type ObjectNames = HashMap<u64, String>;

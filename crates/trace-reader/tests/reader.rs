@@ -10,8 +10,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use recording::{LAYOUT, Recording, at, process};
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Noticed, Origin, Site, What};
-use syncedmem_trace::kind::Kind;
 use syncedmem_trace::recording::header::{About, End as EndMark};
 use syncedmem_trace::recording::record::Record;
 use syncedmem_trace::recording::text;
@@ -120,7 +120,7 @@ fn an_object_whose_construction_was_not_recorded_is_found_by_its_first_event() {
     recording.event(at(10, 5, allocated(5)));
     recording.event(Event {
         site: Site(3),
-        ..at(20, 5, What::Filled { side: syncedmem_trace::head::Side::Host, bytes: 64 })
+        ..at(20, 5, What::Filled { side: syncedmem_core::head::Side::Host, bytes: 64 })
     });
     let what = What::Made { bytes: 64, noticed: Noticed::FirstAccess };
     let found = Event { site: Site(3), duration: 0, ..at(10, 0, what) };

@@ -7,9 +7,9 @@ use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::event::{Event, Noticed, Origin, Path, What};
-use crate::head::{Access, Side};
-use crate::kind::Kind;
-use crate::text::{Duration, Size, Text};
+use syncedmem_core::head::{Access, Side};
+use syncedmem_core::kind::Kind;
+use syncedmem_core::text::{Duration, Size, Text};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {

@@ -1,8 +1,8 @@
 //! One [`Event`] for each thing that happened to memory, in the process or read from a trace.
 
-use crate::head::{Access, Side};
-use crate::kind::Kind;
-use crate::text::Text;
+use syncedmem_core::head::{Access, Side};
+use syncedmem_core::kind::Kind;
+use syncedmem_core::text::Text;
 
 /// A call site: a number for a few frames of the caller's stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

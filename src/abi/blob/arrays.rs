@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use super::handle::{changed, part, syncedmem_blob_t};
 use crate::abi::arguments::{handle, out};

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use syncedmem_trace::text::Text;
+use syncedmem_core::text::Text;
 
 use super::handle::{changed, numbers, syncedmem_blob_t};
 use crate::abi::arguments::{handle, out, out_number, text_out};

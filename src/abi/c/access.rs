@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_core::head::{Access, Side};
 
 use super::object::syncedmem_t;
 use crate::abi::arguments::{handle, out};

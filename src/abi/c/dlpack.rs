@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::Access;
+use syncedmem_core::head::Access;
 
 use super::object::syncedmem_t;
 use crate::abi::arguments::{handle, numbers, one_of, out, side};

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use crate::abi::arguments::{Opaque, handle, out, out_number};
 use crate::abi::call::entry;

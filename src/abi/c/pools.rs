@@ -1,6 +1,6 @@
 //! Pools of idle blocks.
 
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::kind::Kind;
 
 use crate::abi::arguments::{one_of, out};
 use crate::abi::call::entry;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use super::object::syncedmem_t;
 use crate::abi::arguments::{handle, out};

@@ -2,10 +2,10 @@
 
 use std::mem::offset_of;
 
+use syncedmem_core::head::{Access, Side};
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::account::{Account, Sum};
 use syncedmem_trace::event::Path;
-use syncedmem_trace::head::{Access, Side};
-use syncedmem_trace::kind::Kind;
 
 use crate::abi::arguments::{Grows, sized_out};
 use crate::abi::call::entry;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use syncedmem_trace::text::Text;
+use syncedmem_core::text::Text;
 
 use super::{callback, throw};
 use crate::abi::guard::guard;

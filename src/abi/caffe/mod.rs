@@ -10,7 +10,7 @@ mod throw;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_core::head::{Access, Side};
 
 use super::guard::guard;
 use crate::caffe::{self, Build};

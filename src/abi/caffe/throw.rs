@@ -11,7 +11,7 @@ use std::mem::transmute;
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
 
-use syncedmem_trace::text::Text;
+use syncedmem_core::text::Text;
 
 use crate::abi::per_thread::{self, Sentence};
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use syncedmem_trace::text::Text;
+use syncedmem_core::text::Text;
 
 use super::tensor::{read, syncedmem_tensor_t};
 use super::typemeta::required;

@@ -12,10 +12,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, without_provenance_mut};
 use std::sync::atomic::AtomicBool;
 
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
+use syncedmem_core::text::Bytes;
 use syncedmem_trace::event::Origin;
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::Bytes;
 
 use super::{ALIGNMENT, ARENAS, Figures, Spans};
 use crate::cuda::context::{Context, ContextGuard, Operation};

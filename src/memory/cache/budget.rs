@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::kind::Kind;
 
 use crate::platform::limits;
 use crate::settings;

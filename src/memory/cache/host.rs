@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::kind::Kind;
 
 use super::bins::{Idle, Store, Turn};
 use super::budget::{self, Peak};

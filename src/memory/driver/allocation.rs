@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use super::source::{self, Identity};
 use crate::cuda::capture::RelaxedCapture;

@@ -8,9 +8,9 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Origin;
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 use super::allocation::Allocation;
 use super::deferred;

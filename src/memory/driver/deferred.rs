@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use syncedmem_trace::text::Bytes;
+use syncedmem_core::text::Bytes;
 
 use super::allocation::Allocation;
 use crate::cuda::driver::Driver;

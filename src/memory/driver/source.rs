@@ -4,7 +4,7 @@ use std::ffi::{c_uint, c_void};
 use std::ptr::NonNull;
 
 use cudarc::driver::sys::CU_MEMHOSTALLOC_PORTABLE;
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use crate::cuda::context::{Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use super::{HostMemory, aligned, check_size, out_of_memory, pinned, wants_pinned};
 use crate::error::{Cause, Error};

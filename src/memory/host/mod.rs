@@ -16,9 +16,9 @@ use std::ffi::c_void;
 use std::panic::catch_unwind;
 use std::ptr::NonNull;
 
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Origin, What};
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 use super::arena::device::Place;
 use super::arena::host as arena;

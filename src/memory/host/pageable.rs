@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Origin;
-use syncedmem_trace::kind::Kind;
 
 use super::{Found, Request, fill, registration};
 use crate::error::Cause;

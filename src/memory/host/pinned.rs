@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use super::{Found, Request, registration};
 use crate::cuda::{self, context};

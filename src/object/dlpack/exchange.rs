@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_core::head::{Access, Side};
 
 use super::{Blank, Device, Holding, Imported, Layout, Memory, export, wrong};
 use crate::copy;

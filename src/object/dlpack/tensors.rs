@@ -6,7 +6,7 @@
 // Not loom's: the numbers only differ.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use super::{Holding, Imported};
 use crate::error::Error;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use syncedmem_trace::head::Side;
-use syncedmem_trace::text::Bytes;
+use syncedmem_core::head::Side;
+use syncedmem_core::text::Bytes;
 
 use crate::error::{Cause, Error};
 use crate::memory::blocks::{self, Held};

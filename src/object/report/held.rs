@@ -1,8 +1,8 @@
 //! The memory that objects hold, as the allocators count it.
 
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::account::Account;
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 use crate::memory::blocks;
 use crate::memory::host_usage;

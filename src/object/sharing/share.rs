@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 // Not loom's: the numbers only differ.
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use syncedmem_trace::head::Side;
+use syncedmem_core::head::Side;
 
 use crate::memory::arena::device::Place;
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::mem::transmute;
 use std::ptr::{null, null_mut};
 
-use syncedmem_trace::text::Text;
+use syncedmem_core::text::Text;
 
 use crate::platform::{loaded, thread};
 

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
-use syncedmem_trace::text::Text;
+use syncedmem_core::text::Text;
 
 use crate::platform::{limits, loaded};
 use crate::takeover;

@@ -7,9 +7,9 @@
 use std::ffi::{CStr, c_int};
 use std::ptr::{NonNull, null_mut};
 
+use syncedmem_core::text::Text;
 use syncedmem_trace::recording::HEADER;
 use syncedmem_trace::recording::header::{self, Owner};
-use syncedmem_trace::text::Text;
 
 use crate::platform::file::{self, close, result, status};
 use crate::platform::file_error::FileError;

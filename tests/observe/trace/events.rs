@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Debug;
 
+use syncedmem_core::head::{Access, Side};
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::*;
-use syncedmem_trace::head::{Access, Side};
-use syncedmem_trace::kind::Kind;
 
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
 const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Overwrite];

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash};
 
 use super::Block;
-use syncedmem_trace::address_hash::AddressHasher;
+use syncedmem_core::address_hash::AddressHasher;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Site;
-use syncedmem_trace::kind::Kind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Holder {

@@ -5,12 +5,12 @@ mod holders;
 pub use holders::{Holder, Share};
 use holders::{Holders, Index};
 
+use syncedmem_core::address_hash::{AddressMap, address_map};
+use syncedmem_core::head::Side;
+use syncedmem_core::interned::Names;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::account::{Account, Counters};
-use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::event::{Event, Site, What};
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
-use syncedmem_trace::names::Names;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {

@@ -2,11 +2,9 @@
 
 mod blob_file;
 mod edit;
-mod new_file;
 mod output;
 mod values;
 
 pub use blob_file::write_blob;
 pub use edit::Edit;
-pub use new_file::NewFile;
 pub use values::Values;

@@ -2,9 +2,9 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use super::new_file::NewFile;
 use crate::error::{Error, ErrorKind};
 use crate::source::Source;
+use syncedmem_core::new_file::NewFile;
 
 /// Bytes that are read and written at once.
 const BLOCK: usize = 256 << 10;

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Write};
 
+use syncedmem_core::kind::Kind;
+use syncedmem_core::text::{Duration, Size};
 use syncedmem_trace::account::Sum;
-use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::{Duration, Size};
 
 use crate::pairs::{self, Pairs};
 use crate::report::about::escaped;

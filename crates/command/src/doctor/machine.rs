@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use libloading::Library;
-use syncedmem_limits as limits;
-use syncedmem_trace::text::Size;
+use syncedmem_core::limits;
+use syncedmem_core::text::Size;
 
 pub fn facts(library: Option<&Path>) -> Vec<(&'static str, String)> {
     let mut facts = vec![

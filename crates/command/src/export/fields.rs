@@ -1,8 +1,8 @@
 //! Events as words and numbers.
 
 use serde_json::{Value, json};
+use syncedmem_core::head::Access;
 use syncedmem_trace::event::{Cause, Noticed, What};
-use syncedmem_trace::head::Access;
 
 fn access_name(access: Access) -> &'static str {
     match access {

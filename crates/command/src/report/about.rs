@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::number_of_bytes;
-use syncedmem_trace::date::Date;
-use syncedmem_trace::text::{Escaped, Size};
+use syncedmem_core::date::Date;
+use syncedmem_core::text::{Escaped, Size};
 use syncedmem_trace_reader::{Caffe, Note};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

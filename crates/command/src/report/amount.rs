@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use syncedmem_core::text::Size;
 use syncedmem_trace::account::Sum;
-use syncedmem_trace::text::Size;
 
 /// `101,486`
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use syncedmem_analysis::ledger::{Holder, Ledger};
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Origin, What};
-use syncedmem_trace::kind::Kind;
 
 use super::rows::by_name;
 

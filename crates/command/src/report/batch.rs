@@ -1,6 +1,6 @@
 //! What one more item of a batch costs, and which batch fits.
 
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::kind::Kind;
 
 use super::facts::{Batch, Process};
 use super::sharing::Saving;

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::kind::Kind;
 
 use super::about::escaped;
 use super::facts::Process;

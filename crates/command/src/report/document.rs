@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::account::{Sum, Work};
 use syncedmem_trace::event::PassKind;
-use syncedmem_trace::kind::Kind;
 use syncedmem_trace_reader::Caffe;
 
 use super::about::About;

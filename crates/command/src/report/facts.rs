@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::account::{Account, Sum};
 use syncedmem_trace::event::Site;
-use syncedmem_trace::kind::Kind;
 
 use super::about::About;
 use super::arena::Step;

@@ -1,8 +1,8 @@
 //! The last allocation that failed: who asked for how much, what refused it, and who held the memory then.
 
+use syncedmem_core::head::Side;
+use syncedmem_core::text::Size;
 use syncedmem_trace::event::{Refusal, What};
-use syncedmem_trace::head::Side;
-use syncedmem_trace::text::Size;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failure {

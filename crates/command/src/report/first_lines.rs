@@ -1,7 +1,7 @@
 //! The lines that a report begins with: nothing was seen, memory ran out, or the process did not come to its end.
 
-use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::Size;
+use syncedmem_core::kind::Kind;
+use syncedmem_core::text::Size;
 
 use super::facts::{How, Process};
 use super::failure::Failure;

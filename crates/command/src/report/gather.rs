@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use syncedmem_analysis::ledger::{self, Ledger, Share};
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Origin, Pass, Site, What};
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 use super::about::About;
 use super::arena::Arenas;

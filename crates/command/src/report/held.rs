@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 
 use syncedmem_analysis::ledger::{Holder, Object};
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Site;
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 /// With more of them, an owner has some that no column shows.
 const STEPS: usize = 4096;

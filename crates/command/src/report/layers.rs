@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use syncedmem_analysis::net::{self, Layer, by_beginning, chains};
 use syncedmem_analysis::role::Role;
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::kind::Kind;
 
 use super::rows::{Finding, HolderRow, IN_PLACE};
 use super::sharing::Sharing;

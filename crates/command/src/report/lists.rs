@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use syncedmem_analysis::role::Role;
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::kind::Kind;
 
 use super::amount::{Count, Counted};
 use super::facts::Process;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Site;
-use syncedmem_trace::kind::Kind;
 
 use super::about::About;
 use super::amount::Counted;

@@ -1,8 +1,8 @@
 //! Events for the tests.
 
+use syncedmem_core::head::{Access, Side};
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Cause, Event, Noticed, Origin, Path, Site, What};
-use syncedmem_trace::head::{Access, Side};
-use syncedmem_trace::kind::Kind;
 
 use super::facts::Process;
 use super::gather::Gathering;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::{Escaped, Size, Text as Buffer};
+use syncedmem_core::kind::Kind;
+use syncedmem_core::text::{Escaped, Size, Text as Buffer};
 
 use super::about::{escaped, taken_over};
 use super::facts::{Piece, Process};

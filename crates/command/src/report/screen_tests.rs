@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use syncedmem_core::head::{Access, Side};
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Cause, Event, Noticed, Path, What};
-use syncedmem_trace::head::{Access, Side};
-use syncedmem_trace::kind::Kind;
 
 use super::facts::{Ending, How, Process, Trace};
 use super::gather::Gathering;

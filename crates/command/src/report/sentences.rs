@@ -1,7 +1,7 @@
 //! Sentences that the text and the page share.
 
-use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::{Duration, Size};
+use syncedmem_core::kind::Kind;
+use syncedmem_core::text::{Duration, Size};
 
 use super::amount::Counted;
 use super::batch::{Growth, Room, growth};

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Noticed, Site, What};
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 use crate::diff::text as diff;
 

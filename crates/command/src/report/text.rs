@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::text::Escaped;
 
 use super::details::Details;
 use super::facts::Trace;

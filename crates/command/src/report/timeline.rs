@@ -2,9 +2,9 @@
 //! lost.
 
 use syncedmem_analysis::ledger::Object;
+use syncedmem_core::head::Side;
 use syncedmem_trace::account::Sum;
 use syncedmem_trace::event::{Event, Pass, PassKind, What};
-use syncedmem_trace::head::Side;
 
 use super::held::{Column, Held, Owner, Steps};
 
@@ -139,7 +139,7 @@ fn pairs(columns: &[Column]) -> Vec<Column> {
 mod tests {
     use super::*;
     use crate::report::samples::{allocated, at, copied, freed};
-    use syncedmem_trace::kind::Kind;
+    use syncedmem_core::kind::Kind;
 
     fn of(events: &[Event]) -> Timeline {
         let (mut timeline, mut live) = (Timeline::default(), [0; 3]);

@@ -97,8 +97,8 @@ impl One {
 
 #[cfg(test)]
 mod tests {
+    use syncedmem_core::kind::Kind;
     use syncedmem_trace::event::{Origin, What};
-    use syncedmem_trace::kind::Kind;
 
     use super::*;
     use crate::report::read;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use caffemodel::NewFile;
+use syncedmem_core::new_file::NewFile;
 
 use super::child::{Ended, Finished};
 use super::recordings::{IS_LINK, NO_FILE, Recordings};

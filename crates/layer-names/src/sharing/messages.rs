@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::text::Escaped;
 
 use super::library;
 use super::settings::{self, Keep};

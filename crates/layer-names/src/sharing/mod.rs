@@ -20,7 +20,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::text::Escaped;
 
 use crate::blob::Blob;
 use crate::layer_type::is_convolution;

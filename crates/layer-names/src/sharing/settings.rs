@@ -5,7 +5,7 @@ use std::env::var_os;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::OnceLock;
 
-use syncedmem_trace::text::Escaped;
+use syncedmem_core::text::Escaped;
 
 use super::plan::Mode;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
 use crate::event::{Cause, Event, Noticed, Origin, Pass, PassKind, Path, Refusal, Site, What};
-use crate::head::{Access, Side};
-use crate::kind::Kind;
+use syncedmem_core::head::{Access, Side};
+use syncedmem_core::kind::Kind;
 
 pub type Slot = [AtomicU64; 8];
 

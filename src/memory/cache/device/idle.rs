@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 
 use crate::cuda::MOST_DEVICES;
 use crate::cuda::driver::Driver;

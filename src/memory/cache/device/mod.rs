@@ -12,8 +12,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 
 use super::bins::Idle;
 use crate::cuda::context::{self, ContextGuard, Operation};

@@ -12,7 +12,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::kind::Kind;
 
 use crate::cuda::{self, context, driver_in_use};
 use crate::error::{DriverFailure, Error};

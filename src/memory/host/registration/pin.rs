@@ -3,9 +3,9 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_core::head::Side;
+use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::What;
-use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 use super::{forget, give_back_near, is_used, let_go, lose, reduce_near, registered, set};
 use crate::cuda::context;

@@ -2,8 +2,9 @@
 
 use std::io::{self, BufWriter, Seek, Write};
 
-use caffemodel::{Model, NewFile};
+use caffemodel::Model;
 use indicatif::ProgressBar;
+use syncedmem_core::new_file::NewFile;
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::io::Write;
 
-use caffemodel::{Model, NewFile};
+use caffemodel::Model;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
+use syncedmem_core::new_file::NewFile;
 
 use super::{Failed, Tensor, copy};
 use crate::model::types;

@@ -6,7 +6,7 @@ use crate::report::amount::{Count, Counted};
 use crate::report::facts::{Piece, Process};
 use crate::report::rows::Finding;
 use crate::report::sentences::saving_line;
-use syncedmem_trace::text::Size;
+use syncedmem_core::text::Size;
 
 /// Places of a piece that are listed.
 const PLACES: usize = 12;

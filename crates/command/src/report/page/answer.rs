@@ -7,7 +7,7 @@ use crate::report::facts::Process;
 use crate::report::lists::{List, ROWS, at_peak};
 use crate::report::sentences::{self, percent};
 use crate::report::shown::Shown;
-use syncedmem_trace::text::Size;
+use syncedmem_core::text::Size;
 
 pub fn write(html: &mut Html, process: &Process, shown: Shown) {
     html.markup("<section class=\"answer\"><h3>In short</h3>");

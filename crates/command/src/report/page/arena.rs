@@ -9,7 +9,7 @@ use super::html::Html;
 use super::stacks::{Band, chart, largest, table};
 use crate::report::arena::Step;
 use crate::report::facts::Process;
-use syncedmem_trace::text::Size;
+use syncedmem_core::text::Size;
 
 /// Further steps have no column.
 const MOST: usize = 2048;

@@ -7,7 +7,7 @@ use std::fmt::{Display, Write};
 
 use super::html::Html;
 use crate::report::amount::Rate;
-use syncedmem_trace::text::{Duration, Size};
+use syncedmem_core::text::{Duration, Size};
 
 /// What a chart's height stands for.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use super::stacks::{Band, chart, columns, stacks};
 use super::{KINDS, bytes, peaks};
 use crate::report::facts::Process;
 use crate::report::held::Column;
-use syncedmem_trace::text::{Duration, Size};
+use syncedmem_core::text::{Duration, Size};
 
 const ROWS: usize = 24;
 

@@ -9,7 +9,7 @@ use super::{KINDS, peaks};
 use crate::report::amount::Percent;
 use crate::report::facts::Process;
 use syncedmem_analysis::role::Role;
-use syncedmem_trace::text::Size;
+use syncedmem_core::text::Size;
 
 /// Frames below this share of a graph are joined; the page's graphs share the frames.
 const FRAMES: u64 = 128;

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use syncedmem_trace::text::{self, is_steering};
+use syncedmem_core::text::{self, is_steering};
 
 #[derive(Default)]
 pub struct Html(String);

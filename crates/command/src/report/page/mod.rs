@@ -20,8 +20,8 @@ use html::Html;
 use super::amount::{Count, Counted};
 use super::facts::{Process, Trace};
 use super::shown::Shown;
-use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::{Duration, Size};
+use syncedmem_core::kind::Kind;
+use syncedmem_core::text::{Duration, Size};
 
 const STYLE: &str = include_str!("style.css");
 /// The page is complete without it. The page names its hash below, so browsers run no other script; tests/page/run prints

@@ -1,7 +1,7 @@
 //! Passes through nets on the time axis of the memory above: how much of each column they took.
 
+use syncedmem_core::text::Duration;
 use syncedmem_trace::event::PassKind;
-use syncedmem_trace::text::Duration;
 
 use super::chart::{Scale, axis, begin, end};
 use super::html::Html;

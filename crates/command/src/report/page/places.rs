@@ -7,7 +7,7 @@ use crate::report::facts::Process;
 use crate::report::layers::Layers;
 use crate::report::rows::{Caller, HolderRow};
 use syncedmem_analysis::role::Role;
-use syncedmem_trace::text::{Duration, Size};
+use syncedmem_core::text::{Duration, Size};
 
 /// Of all tables on a page; one more row sums up the others.
 const HOLDERS: usize = 1000;

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use syncedmem_analysis::role::Role;
-use syncedmem_trace::kind::Kind;
+use syncedmem_core::kind::Kind;
 
 use super::KINDS;
 use super::chart::{Scale, axis, begin, end, outline};
@@ -15,7 +15,7 @@ use crate::report::amount::Percent;
 use crate::report::facts::{Holding, Process};
 use crate::report::held::Column;
 use crate::report::layers::{Layers, NO_LAYER, NO_TYPE};
-use syncedmem_trace::text::{Duration, Size};
+use syncedmem_core::text::{Duration, Size};
 
 /// Of all stacks on a page; and the most and the least of one.
 const COLUMNS: usize = 4096;

@@ -5,8 +5,8 @@ use super::{bytes, peaks, title};
 use crate::report::amount::{Count, Rate};
 use crate::report::facts::Process;
 use crate::report::sentences::made_unseen_line;
-use syncedmem_trace::head::Side;
-use syncedmem_trace::text::{Duration, Size};
+use syncedmem_core::head::Side;
+use syncedmem_core::text::{Duration, Size};
 
 /// Folded. See [`Html::heads`].
 pub fn begin(html: &mut Html, name: &'static str, columns: &[&'static str]) {

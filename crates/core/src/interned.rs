@@ -10,7 +10,6 @@ pub struct Names {
 }
 
 impl Names {
-    #[expect(clippy::new_without_default, reason = "it is part of statics")]
     pub const fn new() -> Names {
         Names { texts: Vec::new(), numbers: address_map() }
     }

@@ -1,10 +1,10 @@
 //! Limits on the process's memory, read without allocating.
-#![expect(missing_docs, reason = "used in this workspace alone: a comment stands where the name does not say it")]
+#![expect(unsafe_code, reason = "sysconf and getrlimit")]
 
 use std::ffi::CStr;
 use std::num::NonZero;
 
-use syncedmem_trace::text::Text;
+use crate::text::Text;
 
 /// In bytes: 56 bits of x86-64's 57 with five-level page tables.
 pub const ADDRESS_SPACE: usize = 1 << 56;
