@@ -22,16 +22,16 @@ use crate::cuda::pointer;
 use crate::error::{DriverFailure, Error};
 use crate::observe::recorder::{self, Span, Subject};
 use crate::settings;
-use crate::state::step::Contents;
+use crate::state::step::Fill;
 
 /// `bytes` is not 0. The host cannot access the block.
-pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<NonNull<c_void>, Error> {
+pub fn allocate(driver: &Driver, bytes: usize, fill: Fill, holder: usize) -> Result<NonNull<c_void>, Error> {
     context::for_new_block(driver, |guard| {
-        let fill = (contents == Contents::Zeros).then_some(0);
-        let request = Request { side: Side::Device, bytes, holder, pending_on_legacy: fill.is_some() };
+        let value = (fill == Fill::Zeros).then_some(0);
+        let request = Request { side: Side::Device, bytes, holder, pending_on_legacy: value.is_some() };
         let span = recorder::begin(c"allocate device", bytes);
         let found = allocator::allocate(driver, guard, request)?;
-        filled(driver, found, Subject { object: holder, bytes }, fill, span)
+        filled(driver, found, Subject { object: holder, bytes }, value, span)
     })
 }
 
@@ -39,21 +39,21 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
 pub fn lend(
     driver: &Driver,
     bytes: usize,
-    contents: Contents,
+    fill: Fill,
     holder: usize,
     place: Place,
 ) -> Result<Option<NonNull<c_void>>, Error> {
     /// As a `float` and as a `double` NaN.
     const JUNK: u8 = 0xff;
     context::for_new_block(driver, |guard| {
-        let fill = match contents {
-            Contents::Zeros => Some(0),
-            Contents::Undefined if settings::fills_with_junk() => Some(JUNK),
+        let value = match fill {
+            Fill::Zeros => Some(0),
+            Fill::Undefined if settings::fills_with_junk() => Some(JUNK),
             _ => None,
         };
         let span = recorder::begin(c"lend on the device", bytes);
         let found = arena::lend(driver, guard, (bytes, holder), place)?;
-        found.map(|found| filled(driver, found, Subject { object: holder, bytes }, fill, span)).transpose()
+        found.map(|found| filled(driver, found, Subject { object: holder, bytes }, value, span)).transpose()
     })
 }
 
@@ -62,12 +62,12 @@ fn filled(
     driver: &Driver,
     Allocated { address, room, origin }: Allocated,
     subject: Subject,
-    fill: Option<u8>,
+    value: Option<u8>,
     span: Span,
 ) -> Result<NonNull<c_void>, Error> {
     let (kind, block) = (Kind::Device, address.addr().get() as u64);
     span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
-    if let Some(value) = fill {
+    if let Some(value) = value {
         let span = recorder::begin(c"fill device side", subject.bytes);
         // SAFETY: the block is new, and has that many bytes.
         if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), value, subject.bytes) } {

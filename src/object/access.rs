@@ -4,20 +4,19 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_core::head::{Access, Head, Side};
+use syncedmem_core::head::{Access, Side};
 use syncedmem_trace::event::{Cause, What};
 
 use super::table::{Blocking, Claimed};
 use super::{Detached, Entry, ObjectState, SyncedMemory, TABLE, reclaim, refused, start};
 use crate::copy::{self, Endpoints};
-use crate::cuda::context::Operation;
 use crate::error::Error;
 use crate::memory::{device, host};
 use crate::observe::recorder;
 use crate::platform::sync::Ordering;
 use crate::state::fast_path;
 use crate::state::flags::{self, SHARING};
-use crate::state::step::{self, Contents, Step};
+use crate::state::step::{self, Contents, Fill, Operation, Step};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 
@@ -77,13 +76,13 @@ impl SyncedMemory {
         if flags::is_observed() {
             recorder::record(self.subject(), || What::Accessed { side, access });
         }
-        let _operation = Operation::begin();
-        let now = self.revived(access)?;
-        let goes_on = side == Side::Device && access != Access::Read && now.head().is_current(side);
-        if !goes_on || claim.in_flight.is_some_and(|copy| copy.to == Side::Host) {
+        let _context = cuda::context::Operation::begin();
+        let operation = Operation::Access(access, side);
+        let (now, _) = self.step(operation)?;
+        if claim.in_flight.is_some_and(|copy| step::waits(now.contents(), copy.to, operation)) {
             self.finish(&mut claim)?;
         }
-        let state = self.prepared(self.revived(access)?, access, side, pinned)?;
+        let state = self.prepared(access, side, pinned)?;
         self.publish(claim, state);
         Ok(state.pointer(side))
     }
@@ -91,14 +90,12 @@ impl SyncedMemory {
     /// The address if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without entry is
     /// stale: a claim clears it.
     fn ready_under_lock(&self, access: Access, side: Side, entry: Option<&mut Entry>) -> Option<*mut c_void> {
-        let word = self.load();
-        if self.state().is_ok_and(|state| state.is_given_up()) {
-            return None;
-        }
         let Some(entry) = entry else { return self.ready(access, side) };
-        let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
-        let is_ready = entry.in_flight.is_none() && word.fast().is_ready(Word::deciding(access, side), side);
-        (readable || is_ready).then(|| self.pointer(side).load(Ordering::Relaxed))
+        let (now, operation) = (self.state().ok()?, Operation::Access(access, side));
+        let contents = now.contents();
+        let has_nothing_to_do = step::step(contents, operation) == Ok(Step { fill: Fill::Nothing, next: contents });
+        let waits = entry.in_flight.is_some_and(|copy| step::waits(contents, copy.to, operation));
+        (has_nothing_to_do && !waits).then(|| now.pointer(side))
     }
 
     /// The first access to a small object, on the host, while no flag is set. It makes no claim: of two threads that both allocate,
@@ -109,13 +106,13 @@ impl SyncedMemory {
         if !(flags::none() && self.load().is_untouched() && (1..=host::BRIEF).contains(&bytes)) {
             return None;
         }
-        let step = step::on_access(Head::Uninitialized, access, Side::Host);
-        let address = host::allocate_small(bytes, step.contents == Contents::Zeros)?;
+        let step = step::step(Contents::Untouched, Operation::Access(access, Side::Host)).ok()?;
+        let address = host::allocate_small(bytes, step.fill == Fill::Zeros)?;
         // Inlined, because exceptions pass this frame: a call that might unwind would have to release the lock.
         let publish = || {
             let is_first = self.load().is_untouched();
             if is_first {
-                let word = Word::NEW.with_head(step.head).with_host(true, false);
+                let word = Word::NEW.with(step.next).with_host(true, false);
                 self.store(ObjectState { host: Some(address), device: None, word }, false);
             }
             is_first
@@ -130,20 +127,20 @@ impl SyncedMemory {
 
     /// Returns the next state. An error changes nothing.
     #[inline]
-    fn prepared(&self, now: ObjectState, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
-        let step = step::on_access(now.head(), access, side);
-        if side == Side::Device {
-            return self.prepared_on_device(now, step, access);
-        }
-        let next = now.with_head(step.head);
-        if step.contents == Contents::Copy {
-            return self.copied_to_host(next, pinned, access);
-        }
-        if step.contents == Contents::Current {
+    fn prepared(&self, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
+        let (now, Step { fill, next }) = self.step(Operation::Access(access, side))?;
+        let next = now.with(next);
+        if fill == Fill::Nothing {
             return Ok(next);
         }
-        let (next, _) = self.with_host_block(next, step.contents, pinned)?;
-        if let (Contents::Undefined, Some(host), true) = (step.contents, next.host, settings::fills_with_junk()) {
+        if side == Side::Device {
+            return self.prepared_on_device(next, fill, access);
+        }
+        if fill == Fill::Copy {
+            return self.copied_to_host(next, pinned, access);
+        }
+        let (next, _) = self.with_host_block(next, fill, pinned)?;
+        if let (Fill::Undefined, Some(host), true) = (fill, next.host, settings::fills_with_junk()) {
             // SAFETY: the host block is of the object's size, and the caller is about to write all of it.
             unsafe { host::fill_with_junk(host, self.size.load(Ordering::Relaxed)) };
         }
@@ -153,7 +150,7 @@ impl SyncedMemory {
     #[cold]
     fn copied_to_host(&self, next: ObjectState, pinned: bool, access: Access) -> Result<ObjectState, Error> {
         let driver = cuda::driver()?;
-        let with_block = self.with_host_block(next, Contents::Undefined, pinned)?;
+        let with_block = self.with_host_block(next, Fill::Undefined, pinned)?;
         self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
     }
 
@@ -162,10 +159,10 @@ impl SyncedMemory {
     pub(super) fn with_host_block(
         &self,
         state: ObjectState,
-        contents: Contents,
+        fill: Fill,
         pinned: bool,
     ) -> Result<(ObjectState, Detached), Error> {
-        let attempt = || self.with_host_block_at_once(state, contents, pinned);
+        let attempt = || self.with_host_block_at_once(state, fill, pinned);
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
@@ -174,14 +171,14 @@ impl SyncedMemory {
     pub(super) fn with_host_block_at_once(
         &self,
         state: ObjectState,
-        contents: Contents,
+        fill: Fill,
         pinned: bool,
     ) -> Result<(ObjectState, Detached), Error> {
         if state.host.is_some() {
             return Ok((state, Detached::default()));
         }
         let bytes = self.size.load(Ordering::Relaxed);
-        let zeroed = contents == Contents::Zeros;
+        let zeroed = fill == Fill::Zeros;
         let request = host::Request { bytes, zeroed, pinned, aligned: false, holder: self.address() };
         let host::HostMemory { address, owned, pinned } = host::allocate(request)?;
         let next = ObjectState { host: Some(address), word: state.word.with_host(owned, pinned), ..state };
@@ -195,14 +192,10 @@ impl SyncedMemory {
     }
 
     #[cold]
-    fn prepared_on_device(&self, now: ObjectState, step: Step, access: Access) -> Result<ObjectState, Error> {
+    fn prepared_on_device(&self, next: ObjectState, fill: Fill, access: Access) -> Result<ObjectState, Error> {
         let driver = cuda::driver()?;
-        let (next, contents) = (now.with_head(step.head), step.contents);
-        if contents == Contents::Current {
-            return Ok(next);
-        }
-        let with_block = self.with_device_block(driver, next, contents)?;
-        if contents != Contents::Copy {
+        let with_block = self.with_device_block(driver, next, fill)?;
+        if fill != Fill::Copy {
             return Ok(with_block.0);
         }
         self.copied(driver, with_block, Side::Device, Cause::Access(access)).map(|(next, _)| next)
@@ -213,9 +206,9 @@ impl SyncedMemory {
         &self,
         driver: &cuda::driver::Driver,
         state: ObjectState,
-        contents: Contents,
+        fill: Fill,
     ) -> Result<(ObjectState, Detached), Error> {
-        let attempt = || self.with_device_block_at_once(driver, state, contents);
+        let attempt = || self.with_device_block_at_once(driver, state, fill);
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
@@ -224,7 +217,7 @@ impl SyncedMemory {
         &self,
         driver: &cuda::driver::Driver,
         state: ObjectState,
-        contents: Contents,
+        fill: Fill,
     ) -> Result<(ObjectState, Detached), Error> {
         let bytes = self.size.load(Ordering::Relaxed);
         // Compat: without bytes the device's address is null, a success, as with cudaMalloc.
@@ -232,10 +225,10 @@ impl SyncedMemory {
             return Ok((state, Detached::default()));
         }
         host::check_size(bytes, Side::Device)?;
-        let lent = if flags::has(SHARING) { self.lent_on_device(driver, bytes, contents)? } else { None };
+        let lent = if flags::has(SHARING) { self.lent_on_device(driver, bytes, fill)? } else { None };
         let block = match lent {
             Some(block) => block,
-            None => device::allocate(driver, bytes, contents, self.address())?,
+            None => device::allocate(driver, bytes, fill, self.address())?,
         };
         let next = ObjectState { device: Some(block), word: state.word.with_device(true), ..state };
         Ok((next, Detached { device: Some((block, self.address())), ..Detached::default() }))

@@ -4,11 +4,12 @@
 
 use std::ptr::NonNull;
 
-use syncedmem_core::head::Head;
+use syncedmem_core::head::Side;
 
 use super::{ObjectState, SyncedMemory, reclaim, start};
 use crate::error::Error;
 use crate::memory::host;
+use crate::state::step::Contents;
 
 impl SyncedMemory {
     /// As `create`, with the host as the newest side: zeros if `zeroed`, else undefined.
@@ -29,7 +30,7 @@ impl SyncedMemory {
         let request = host::Request { bytes, zeroed, pinned, aligned: true, holder: self.address() };
         let attempt = || host::allocate(request);
         let block = attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))?;
-        let word = self.load().with_head(Head::AtCpu).with_host(block.owned, block.pinned);
+        let word = self.load().with(Contents::At(Side::Host)).with_host(block.owned, block.pinned);
         self.store(ObjectState { host: Some(block.address), device: None, word }, false);
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::{SyncedMemory, start};
 use crate::error::Error;
 use crate::memory::host;
 use crate::observe::recorder;
-use crate::state::step::{self, Contents};
+use crate::state::step::{self, Fill, Operation};
 
 impl SyncedMemory {
     /// Lets `fill` write the first `bytes` of the host side, which is then the newest; the rest of a larger object stays. If
@@ -46,8 +46,8 @@ impl SyncedMemory {
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
         let (claim, now) = self.claim_finished()?;
         recorder::record(self.subject(), || What::Accessed { side: Side::Host, access });
-        let next = now.with_head(step::on_access(now.head(), access, Side::Host).head);
-        let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
+        let (_, step) = self.step(Operation::Access(access, Side::Host))?;
+        let (next, new) = self.with_host_block(now.with(step.next), Fill::Undefined, pinned)?;
         let filled = next.host.map_or(Ok(()), |host| {
             // SAFETY: the block has the object's size and came from the C library, the system or the caller; any bytes are values.
             // It is new, or `fill`'s caller guarantees that no other thread uses it.
@@ -57,8 +57,9 @@ impl SyncedMemory {
             self.publish(claim, next);
         } else {
             // The host's bytes differ from the device's now.
-            let without_host = step::on_release(now.head(), Side::Host).filter(|_| new.host.is_none());
-            self.publish(claim, now.with_head(without_host.unwrap_or(now.head())));
+            let released =
+                step::step(now.contents(), Operation::Release(Side::Host)).ok().filter(|_| new.host.is_none());
+            self.publish(claim, released.map_or(now, |step| now.with(step.next)));
             // SAFETY: the object does not refer to the new block.
             unsafe { new.free() };
         }

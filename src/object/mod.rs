@@ -37,6 +37,7 @@ use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Interrupted, Ordering, locked_static, this_thread};
 use crate::settings;
 use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
+use crate::state::step::{self, Contents, Operation, Refusal};
 use crate::state::word::Word;
 use object_state::{Detached, ObjectState};
 use table::{Blocking, Claimed, Identity, NoClaim, Table};
@@ -181,7 +182,7 @@ impl SyncedMemory {
     fn publish_with<R>(&self, claim: Claim<'_>, state: ObjectState, change: impl FnOnce(&mut Entry) -> R) -> R {
         let outcome = |entry: &mut Entry| {
             let result = change(entry);
-            self.store(state, entry.keeps() || state.is_given_up());
+            self.store(state, entry.keeps() || state.contents() == Contents::GivenUp);
             result
         };
         claim.publish(outcome, || self.identity())
@@ -197,10 +198,32 @@ impl SyncedMemory {
         self.word.store(word.0, Ordering::Release);
     }
 
-    /// An error if the contents were given up.
+    /// The state of an object that has its contents: an error if they were given up.
     #[inline]
     fn now(&self) -> Result<ObjectState, Error> {
-        self.state().and_then(|state| if state.is_given_up() { Err(self.given_up()) } else { Ok(state) })
+        self.state().and_then(|now| if now.contents() == Contents::GivenUp { Err(self.given_up()) } else { Ok(now) })
+    }
+
+    /// The step of `operation` from the present state.
+    #[inline]
+    fn step(&self, operation: Operation) -> Result<(ObjectState, step::Step), Error> {
+        let now = self.state()?;
+        match step::step(now.contents(), operation) {
+            Ok(step) => Ok((now, step)),
+            Err(why) => Err(self.refuses(now, operation, why)),
+        }
+    }
+
+    #[cold]
+    fn refuses(&self, now: ObjectState, operation: Operation, why: Refusal) -> Error {
+        let head = now.contents().head();
+        match (why, operation) {
+            (Refusal::GivenUp, _) => self.given_up(),
+            (Refusal::Head, Operation::Push) => Error::NotAtCpu { head },
+            (Refusal::Head, Operation::Pull) => Error::NothingToPull,
+            (Refusal::Head, Operation::Release(side)) => Error::NotRedundant { side, head },
+            (Refusal::Head, Operation::Access(..) | Operation::Set(_) | Operation::Discard) => Error::Internal,
+        }
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_core::head::{Head, Side};
+use syncedmem_core::head::Side;
 use syncedmem_core::kind::Kind;
 
 use crate::error::Error;
@@ -11,6 +11,7 @@ use crate::memory::blocks;
 use crate::memory::{device, host};
 use crate::observe::recorder::{self, Subject};
 use crate::state::flags;
+use crate::state::step::Contents;
 use crate::state::word::Word;
 
 #[derive(Clone, Copy)]
@@ -22,12 +23,11 @@ pub(super) struct ObjectState {
 
 impl ObjectState {
     pub const UNTOUCHED: ObjectState = ObjectState { host: None, device: None, word: Word::NEW };
-    pub const GIVEN_UP: ObjectState = ObjectState { word: Word::NEW.with_head(Head::AtCpu), ..Self::UNTOUCHED };
 
-    /// Whether the contents were discarded: the head is at the host, where no block is.
+    /// `SyncedMemory::state` has refused a word without a head.
     #[inline]
-    pub fn is_given_up(&self) -> bool {
-        self.host.is_none() && self.word.head() == Some(Head::AtCpu)
+    pub fn contents(&self) -> Contents {
+        self.word.head().map_or(Contents::Untouched, |head| Contents::of(head, self.host.is_some()))
     }
 
     #[inline]
@@ -43,14 +43,9 @@ impl ObjectState {
         self.block(side).map_or(std::ptr::null_mut(), NonNull::as_ptr)
     }
 
-    pub fn head(&self) -> Head {
-        // `SyncedMemory::now` checked the head.
-        self.word.head().unwrap_or(Head::Uninitialized)
-    }
-
     #[inline]
-    pub fn with_head(self, head: Head) -> ObjectState {
-        ObjectState { word: self.word.with_head(head), ..self }
+    pub fn with(self, contents: Contents) -> ObjectState {
+        ObjectState { word: self.word.with(contents), ..self }
     }
 
     pub fn without(self, side: Side) -> ObjectState {

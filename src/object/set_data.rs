@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_core::head::{Head, Side};
+use syncedmem_core::head::Side;
 use syncedmem_trace::event::What;
 
 use super::dlpack::Imported;
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::memory::host;
 use crate::observe::recorder;
 use crate::platform::sync::Ordering;
-use crate::state::step;
+use crate::state::step::Operation;
 
 impl SyncedMemory {
     /// Borrows the caller's memory as `side`, which is then the newest. An owned block is freed at once.
@@ -42,8 +42,8 @@ impl SyncedMemory {
         let mut claim = self.claim_always()?;
         claim.with(|entry| entry.tensors.refuse(Some(side)))?;
         self.finish(&mut claim)?;
-        let now = self.state()?;
-        let next = now.with_head(Head::only_at(side)).borrowing(data, side);
+        let (now, step) = self.step(Operation::Set(side))?;
+        let next = now.with(step.next).borrowing(data, side);
         recorder::record(self.subject(), || What::Lent { side });
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side, imported) };
@@ -58,18 +58,16 @@ impl SyncedMemory {
         self.head()?;
         let mut claim = self.claim_always()?;
         claim.with(|entry| entry.tensors.refuse(Some(side)))?;
-        let head = self.now()?.head();
-        let refusal = Error::NotRedundant { side, head };
-        // A pull in flight may make the host current: then the head is checked after it.
+        // A pull in flight may make the host current: then the step is decided after it.
         if claim.in_flight.is_none() {
-            step::on_release(head, side).ok_or(refusal)?;
+            self.step(Operation::Release(side))?;
         }
         if side == Side::Device {
             cuda::driver()?;
         }
         self.finish(&mut claim)?;
-        let now = self.now()?;
-        let next = now.with_head(step::on_release(now.head(), side).ok_or(refusal)?).without(side);
+        let (now, step) = self.step(Operation::Release(side))?;
+        let next = now.with(step.next).without(side);
         recorder::record(self.subject(), || What::Released { side });
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side, None) };

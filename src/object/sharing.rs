@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 
-use syncedmem_core::head::{Access, Head, Side};
+use syncedmem_core::head::{Access, Side};
 
 use super::dlpack::exchange;
 use super::table::Blocking;
@@ -30,7 +30,7 @@ use crate::platform::text::warn_once;
 use crate::platform::thread_pointer::ThreadPointer;
 use crate::settings;
 use crate::state::flags::{self, SHARING};
-use crate::state::step::Contents;
+use crate::state::step::{Contents, Fill, Operation};
 use crate::state::word::Word;
 use share::Share;
 
@@ -142,12 +142,13 @@ impl SyncedMemory {
         let mut claim = self.claim_always()?;
         claim.with(|entry| entry.tensors.refuse(None))?;
         self.finish(&mut claim)?;
-        let now = self.state()?;
-        if now.word.is_untouched() || now.is_given_up() || self.size.load(Ordering::Relaxed) == 0 {
+        let (now, step) = self.step(Operation::Discard)?;
+        if step.next == now.contents() || self.size.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
         let old = self.owned(now.word);
-        let imports = self.publish_with(claim, ObjectState::GIVEN_UP, |entry| entry.tensors.take_imports());
+        let next = ObjectState::UNTOUCHED.with(step.next);
+        let imports = self.publish_with(claim, next, |entry| entry.tensors.take_imports());
         // SAFETY: the object does not refer to them, and the caller gave up its pointers.
         unsafe { old.free() };
         exchange::end_imports(imports);
@@ -199,7 +200,7 @@ impl SyncedMemory {
         }
         let (executing, now) = (Executing::now(), self.state()?);
         let is_served = executing != Executing::Nothing;
-        if now.is_given_up() && !(is_served && access != Access::Read) {
+        if now.contents() == Contents::GivenUp && !(is_served && access != Access::Read) {
             return Err(self.given_up());
         }
         // Compat: what a layer reads first holds zeros, and other passes may rely on them.
@@ -231,7 +232,7 @@ impl SyncedMemory {
             // SAFETY: a new block of the object's size.
             unsafe { host::fill_with_junk(address, bytes) };
         }
-        let word = Word::NEW.with_head(Head::AtCpu).with_host(true, false);
+        let word = Word::NEW.with(Contents::At(Side::Host)).with_host(true, false);
         let state = ObjectState { host: Some(address), device: None, word };
         let count = |entry: &mut Entry| {
             if let Some(share) = &mut entry.share {
@@ -249,16 +250,15 @@ impl SyncedMemory {
         &self,
         driver: &Driver,
         bytes: usize,
-        contents: Contents,
+        fill: Fill,
     ) -> Result<Option<NonNull<c_void>>, Error> {
         let executing = Executing::now();
         let place = self.with_share(|share| share.place)?.filter(|_| executing != Executing::Nothing);
         let Some(place) = place else { return Ok(None) };
-        // A layer that writes all of it needs no zeros.
-        let needs_zeros = contents == Contents::Zeros && executing == Executing::LayerWithZeros;
-        let contents = if contents == Contents::Zeros && !needs_zeros { Contents::Undefined } else { contents };
-        let lent = device::lend(driver, bytes, contents, self.address(), place)?;
-        let is_new = matches!(contents, Contents::Zeros | Contents::Undefined);
+        // `Layer` writes all of its memory.
+        let fill = if fill == Fill::Zeros && executing == Executing::Layer { Fill::Undefined } else { fill };
+        let lent = device::lend(driver, bytes, fill, self.address(), place)?;
+        let is_new = matches!(fill, Fill::Zeros | Fill::Undefined);
         match lent {
             Some(_) => self.with_share(|share| {
                 if is_new {
@@ -274,15 +274,5 @@ impl SyncedMemory {
     pub(super) fn given_up(&self) -> Error {
         let gone = self.with_share(|share| share.gone).ok().flatten();
         Error::GivenUp { what: gone.and_then(|gone| gone.to_str().ok()) }
-    }
-
-    /// The state for `access`: that of a new object, if the contents were given up and it does not read them.
-    pub(super) fn revived(&self, access: Access) -> Result<ObjectState, Error> {
-        let now = self.state()?;
-        match (now.is_given_up(), access) {
-            (false, _) => Ok(now),
-            (true, Access::Read) => Err(self.given_up()),
-            (true, Access::Write | Access::Overwrite) => Ok(ObjectState::UNTOUCHED),
-        }
     }
 }

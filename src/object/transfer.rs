@@ -3,14 +3,14 @@
 
 use std::ffi::c_void;
 
-use syncedmem_core::head::{Head, Side};
+use syncedmem_core::head::Side;
 use syncedmem_trace::event::{Cause, What};
 
 use super::table::{Blocking, Claimed, NoClaim};
 use super::{Claim, Detached, Entry, ObjectState, SyncedMemory, refused, start};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
-use crate::cuda::context::{ContextGuard, Operation};
+use crate::cuda::context::ContextGuard;
 use crate::cuda::driver::{Driver, Stream};
 use crate::cuda::{capture, context};
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::memory::driver::allocator;
 use crate::memory::{device, host};
 use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
-use crate::state::step::{self, Contents};
+use crate::state::step::{Contents, Fill, Operation};
 
 impl SyncedMemory {
     /// The head is SYNCED at once.
@@ -28,19 +28,16 @@ impl SyncedMemory {
     /// `stream` is NULL or a stream. The library does not use it after this call.
     pub unsafe fn async_gpu_push(&self, stream: *mut c_void) -> Result<(), Error> {
         // Compat: the original checks the head before it looks for a device.
-        self.head().and_then(may_push)?;
+        self.step(Operation::Push)?;
         let driver = cuda::driver()?;
-        if self.state()?.is_given_up() {
-            return Err(self.given_up());
-        }
         self.keep_apart()?;
         let mut claim = self.claim_always()?;
-        let _operation = Operation::begin();
+        let _operation = context::Operation::begin();
         // SAFETY: the caller guarantees it.
         let stream = unsafe { Stream::of(stream) };
-        let now = self.ready_for_stream(driver, &mut claim, stream)?;
-        let next = now.with_head(may_push(now.head())?);
-        let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
+        self.ready_for_stream(driver, &mut claim, stream)?;
+        let (now, step) = self.step(Operation::Push)?;
+        let (next, new) = self.with_device_block(driver, now.with(step.next), Fill::Undefined)?;
         self.start(driver, &mut claim, (next, new), Side::Device, stream)?;
         self.publish(claim, next);
         Ok(())
@@ -61,17 +58,18 @@ impl SyncedMemory {
         let bytes = self.size.load(Ordering::Relaxed);
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
         let mut claim = self.claim_always()?;
-        let _operation = Operation::begin();
+        let _operation = context::Operation::begin();
         if claim.in_flight.is_some_and(|copy| copy.to == Side::Host) || !self.needs_pull()? {
             return Ok(());
         }
         // SAFETY: the caller guarantees it.
         let stream = unsafe { Stream::of(stream) };
         let now = self.ready_for_stream(driver, &mut claim, stream)?;
-        let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
+        let (next, new) = self.with_host_block(now, Fill::Undefined, pinned)?;
         self.start(driver, &mut claim, (next, new), Side::Host, stream)?;
-        let head = if claim.in_flight.is_some() { Head::AtGpu } else { Head::Synced };
-        self.publish(claim, next.with_head(head));
+        // While the copy is in flight the host is not current.
+        let contents = if claim.in_flight.is_some() { Contents::At(Side::Device) } else { Contents::Both };
+        self.publish(claim, next.with(contents));
         Ok(())
     }
 
@@ -139,7 +137,7 @@ impl SyncedMemory {
         let driver = cuda::driver()?;
         // SAFETY: the caller guarantees it.
         let stream = unsafe { Stream::of(stream) };
-        let _operation = Operation::begin();
+        let _operation = context::Operation::begin();
         capture::refuse_captured(driver, stream)?;
         let now = self.state()?;
         let host = now.host.filter(|_| now.word.owns_host() && now.word.is_pinned());
@@ -176,11 +174,11 @@ impl SyncedMemory {
         };
         let Some(copy) = claim.in_flight else { return Ok(true) };
         let driver = cuda::driver()?;
-        let _operation = Operation::begin();
+        let _operation = context::Operation::begin();
         let span = recorder::begin_wait();
         match copy.is_done(driver) {
             Ok(false) => return Ok(false),
-            Ok(true) => self.completed(&mut claim, span, copy)?,
+            Ok(true) => self.completed(&mut claim, span, copy),
             Err(trouble) => return Err(self.failed(&mut claim, copy, trouble)),
         }
         self.publish(claim, self.now()?);
@@ -198,28 +196,24 @@ impl SyncedMemory {
             }
             answer => answer?,
         };
-        let _operation = Operation::begin();
+        let _operation = context::Operation::begin();
         let span = recorder::begin_wait();
-        match copy.finish(driver) {
-            Ok(()) => self.completed(claim, span, copy),
-            Err(trouble) => Err(self.failed(claim, copy, trouble)),
-        }
+        copy.finish(driver).map_err(|trouble| self.failed(claim, copy, trouble))?;
+        self.completed(claim, span, copy);
+        Ok(())
     }
 
     pub(super) fn tell_completed(&self, span: Span, copy: InFlight) {
         span.end(self.subject(), || What::Completed { to: copy.to, copy: copy.number });
     }
 
-    fn completed(&self, claim: &mut Claim<'_>, span: Span, copy: InFlight) -> Result<(), Error> {
+    fn completed(&self, claim: &mut Claim<'_>, span: Span, copy: InFlight) {
         self.tell_completed(span, copy);
         claim.in_flight = None;
-        let head = match copy.to {
-            // Since its start the device may have been written.
-            Side::Device => self.head()?,
-            Side::Host => Head::Synced,
-        };
-        self.set_head(claim, head);
-        Ok(())
+        // The head said at the start of a push that the device is current, which may have been written since.
+        if copy.to == Side::Host {
+            self.set(claim, Contents::Both);
+        }
     }
 
     /// After a failed push, the data is on the host alone.
@@ -228,8 +222,8 @@ impl SyncedMemory {
             CopyError::Unknown(error) => error,
             CopyError::Failed(error) => {
                 claim.in_flight = None;
-                if copy.to == Side::Device && self.head() == Ok(Head::Synced) {
-                    self.set_head(claim, Head::AtCpu);
+                if copy.to == Side::Device && self.state().is_ok_and(|now| now.contents() == Contents::Both) {
+                    self.set(claim, Contents::At(Side::Host));
                 }
                 error
             }
@@ -237,10 +231,10 @@ impl SyncedMemory {
     }
 
     /// Keeps the slow bit, until the claim ends.
-    fn set_head(&self, claim: &Claim<'_>, head: Head) {
+    fn set(&self, claim: &Claim<'_>, contents: Contents) {
         claim.with(|_| {
             let word = self.load();
-            let next = word.with_head(head);
+            let next = word.with(contents);
             let next = if word.is_slow() { next.slow() } else { next };
             // Relaxed: while the slow bit is set, readers take the lock.
             self.word.store(next.0, Ordering::Relaxed);
@@ -248,18 +242,11 @@ impl SyncedMemory {
     }
 
     fn needs_pull(&self) -> Result<bool, Error> {
-        match self.head()? {
-            Head::Uninitialized => Err(Error::NothingToPull),
-            head => Ok(!head.is_current(Side::Host)),
-        }
+        self.step(Operation::Pull).map(|(_, step)| step.fill != Fill::Nothing)
     }
 
     fn nothing_in_flight(&self, entry: Option<&mut Entry>) -> Option<()> {
         let is_quiet = entry.map_or(!self.load().is_slow(), |entry| !entry.is_claimed() && entry.in_flight.is_none());
         is_quiet.then_some(())
     }
-}
-
-fn may_push(head: Head) -> Result<Head, Error> {
-    step::on_push(head).ok_or(Error::NotAtCpu { head })
 }

@@ -1,52 +1,123 @@
-//! The state machine: whether a side is current, what it needs if not, and the next head. The transitions are those of
-//! BVLC's `syncedmem.cpp`; overwriting and releasing are this library's own.
+//! The state machine: what an object's contents are, and what each operation makes of them. The transitions are those of
+//! BVLC's `syncedmem.cpp`; overwriting, pulling, releasing and giving up are this library's own.
 
 use syncedmem_core::head::{Access, Head, Side};
 
-/// What a side needs before its pointer is handed out.
+/// Where the contents of a live object are. [`Contents::of`] is the only place that decodes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// No work.
-    Current,
-    /// In a new block.
+    /// None were written: a first read gives zeros.
+    Untouched,
+    /// One side is current.
+    At(Side),
+    Both,
+    /// They were discarded, with the blocks of both sides. Caffe's code, which asks the head alone, sees HEAD_AT_CPU.
+    GivenUp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Access(Access, Side),
+    /// An asynchronous copy to the device.
+    Push,
+    /// An asynchronous copy to the host.
+    Pull,
+    /// The block of one side is freed.
+    Release(Side),
+    /// The caller's memory becomes one side's block.
+    Set(Side),
+    /// The contents are given up.
+    Discard,
+}
+
+/// How the block of a side is filled before its pointer is handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// The side is current, or the operation hands out no pointer.
+    Nothing,
     Zeros,
-    /// Of the other side.
+    /// With the other side's contents.
     Copy,
     Undefined,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Prepared first.
-    pub contents: Contents,
-    pub head: Head,
+    pub fill: Fill,
+    pub next: Contents,
 }
 
-pub const fn on_access(head: Head, access: Access, side: Side) -> Step {
-    let contents = match (access, head) {
-        _ if head.is_current(side) => Contents::Current,
-        (Access::Overwrite, _) => Contents::Undefined,
-        (_, Head::Uninitialized) => Contents::Zeros,
-        _ => Contents::Copy,
+/// Why an operation is refused. The object stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It needs contents that were given up.
+    GivenUp,
+    /// It is not allowed while the object has its present head.
+    Head,
+}
+
+impl Contents {
+    /// Without a host block, HEAD_AT_CPU means that the contents were given up.
+    #[inline]
+    pub const fn of(head: Head, has_host_block: bool) -> Contents {
+        match head {
+            Head::Uninitialized => Contents::Untouched,
+            Head::AtCpu if !has_host_block => Contents::GivenUp,
+            Head::AtCpu => Contents::At(Side::Host),
+            Head::AtGpu => Contents::At(Side::Device),
+            Head::Synced => Contents::Both,
+        }
+    }
+
+    /// The head that Caffe's code sees.
+    #[inline]
+    pub const fn head(self) -> Head {
+        match self {
+            Contents::Untouched => Head::Uninitialized,
+            Contents::At(Side::Host) | Contents::GivenUp => Head::AtCpu,
+            Contents::At(Side::Device) => Head::AtGpu,
+            Contents::Both => Head::Synced,
+        }
+    }
+
+    pub const fn are_current(self, side: Side) -> bool {
+        !matches!(self, Contents::GivenUp) && self.head().is_current(side)
+    }
+}
+
+/// What `operation` does to an object with these contents, once no copy that it waits for is in flight.
+#[inline]
+pub const fn step(now: Contents, operation: Operation) -> Result<Step, Refusal> {
+    let (fill, next) = match (operation, now) {
+        (Operation::Access(Access::Read, _) | Operation::Push | Operation::Release(_), Contents::GivenUp) => {
+            return Err(Refusal::GivenUp);
+        }
+        (Operation::Access(Access::Read, side), _) if now.are_current(side) => (Fill::Nothing, now),
+        (Operation::Access(_, side), _) if now.are_current(side) => (Fill::Nothing, Contents::At(side)),
+        (Operation::Access(Access::Overwrite, side), _) => (Fill::Undefined, Contents::At(side)),
+        (Operation::Access(_, side), Contents::Untouched | Contents::GivenUp) => (Fill::Zeros, Contents::At(side)),
+        (Operation::Access(Access::Read, _), _) => (Fill::Copy, Contents::Both),
+        (Operation::Access(Access::Write, side), _) => (Fill::Copy, Contents::At(side)),
+        // Compat: the original refuses a push of anything but the host's contents.
+        (Operation::Push, Contents::At(Side::Host)) => (Fill::Copy, Contents::Both),
+        (Operation::Pull, Contents::At(Side::Device)) => (Fill::Copy, Contents::Both),
+        (Operation::Pull, Contents::At(Side::Host) | Contents::Both | Contents::GivenUp) => (Fill::Nothing, now),
+        (Operation::Release(side), _) if now.are_current(side.other()) => (Fill::Nothing, Contents::At(side.other())),
+        (Operation::Push | Operation::Pull | Operation::Release(_), _) => return Err(Refusal::Head),
+        (Operation::Set(side), _) => (Fill::Nothing, Contents::At(side)),
+        (Operation::Discard, Contents::Untouched) => (Fill::Nothing, now),
+        (Operation::Discard, _) => (Fill::Nothing, Contents::GivenUp),
     };
-    let next = match (access, contents) {
-        (Access::Read, Contents::Current) => head,
-        (Access::Read, Contents::Copy) => Head::Synced,
-        _ => Head::only_at(side),
-    };
-    Step { contents, head: next }
+    Ok(Step { fill, next })
 }
 
-/// `None` if the other side cannot replace it.
-pub const fn on_release(head: Head, side: Side) -> Option<Head> {
-    let other = side.other();
-    if head.is_current(other) { Some(Head::only_at(other)) } else { None }
-}
-
-/// After an asynchronous push to the device; `None` if the original refuses it.
-pub const fn on_push(head: Head) -> Option<Head> {
-    match head {
-        Head::AtCpu => Some(Head::Synced),
-        _ => None,
+/// Whether `operation` waits for a copy in flight to the side `to`.
+pub const fn waits(now: Contents, to: Side, operation: Operation) -> bool {
+    match operation {
+        Operation::Access(Access::Read, side) => !now.are_current(side),
+        // A push reads the host's block alone, and the caller's stream orders the write behind it.
+        Operation::Access(_, Side::Device) => matches!(to, Side::Host) || !now.are_current(Side::Device),
+        Operation::Pull => matches!(to, Side::Device),
+        _ => true,
     }
 }
