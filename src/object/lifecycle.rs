@@ -83,8 +83,8 @@ impl SyncedMemory {
             return Ok(());
         }
         self.head()?;
-        let fate = self.with_entry(|entry| entry.map_or(Ok(Fate::Ends), |entry| entry.tensors.destroy()))??;
-        if fate == Fate::Waits {
+        let fate = self.with_entry(|entry| entry.tensors.destroy())?.transpose()?;
+        if fate == Some(Fate::Waits) {
             return Ok(());
         }
         // SAFETY: the caller guarantees it, and there are no tensors.
@@ -112,7 +112,7 @@ impl SyncedMemory {
     /// As for `destruct`.
     pub unsafe fn destruct_unless_exported(&self) -> Result<(), Error> {
         self.head()?;
-        self.with_entry(|entry| entry.map_or(Ok(()), |entry| entry.tensors.refuse(None)))??;
+        self.with_entry(|entry| entry.tensors.refuse(None))?.transpose()?;
         // SAFETY: the caller guarantees it.
         unsafe { self.destruct() }
     }

@@ -144,10 +144,13 @@ impl SyncedMemory {
         }
     }
 
-    /// Does short `work` with the object's entry, if it has one. `work` is done under a lock.
-    fn with_entry<R>(&self, work: impl FnOnce(Option<&mut Entry>) -> R) -> Result<R, Interrupted> {
+    /// Does short `work` with the object's entry, under the lock of its shard. `None` without an entry.
+    fn with_entry<R>(&self, work: impl FnOnce(&mut Entry) -> R) -> Result<Option<R>, Interrupted> {
         // An entry that keeps anything has set the slow bit.
-        if self.load().is_slow() { TABLE.with(self.address(), || self.identity(), work) } else { Ok(work(None)) }
+        if !self.load().is_slow() {
+            return Ok(None);
+        }
+        TABLE.with(self.address(), || self.identity(), |entry| entry.map(work))
     }
 
     /// Abandons an earlier object's copy in flight.

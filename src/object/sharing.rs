@@ -129,7 +129,7 @@ impl SyncedMemory {
 
     /// `None`: the object is not shared.
     fn with_share<R>(&self, work: impl FnOnce(&mut Share) -> R) -> Result<Option<R>, Error> {
-        Ok(self.with_entry(|entry| entry.and_then(|entry| entry.share.as_mut()).map(work))?)
+        Ok(self.with_entry(|entry| entry.share.as_mut().map(work))?.flatten())
     }
 
     /// Gives up the contents and the memory of both sides. The object is then as new, but that it must be written first.
@@ -177,8 +177,7 @@ impl SyncedMemory {
         if !share::is_any() {
             return Ok(());
         }
-        let share = self.with_entry(|entry| entry.and_then(|entry| entry.share.take()))?;
-        let Some(share) = share else { return Ok(()) };
+        let Some(share) = self.with_entry(|entry| entry.share.take())?.flatten() else { return Ok(()) };
         share.note_touched();
         if share.written == usize::MAX { Ok(()) } else { self.zero_from(share.written) }
     }
@@ -266,7 +265,7 @@ impl SyncedMemory {
                 }
                 share.count(Side::Device, bytes as u64);
             })?,
-            None => self.with_entry(|entry| entry.and_then(|entry| entry.share.take()).map(drop))?,
+            None => self.with_entry(|entry| drop(entry.share.take()))?,
         };
         Ok(lent)
     }

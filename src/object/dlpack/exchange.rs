@@ -43,7 +43,7 @@ impl SyncedMemory {
         std::ptr::from_ref(self).expose_provenance();
         let holding = self.open_export(side)?;
         let data = self.data(access, side).inspect_err(|_| {
-            let _ = self.with_entry(|entry| entry.map(|entry| entry.tensors.close(side)));
+            let _ = self.with_entry(|entry| entry.tensors.close(side));
         })?;
         // For an object of 0 bytes.
         let nowhere = Device { kind: dlpack::CUDA, ordinal: 0 };
@@ -84,7 +84,7 @@ impl SyncedMemory {
     /// Tensors in use, by side.
     pub fn exports(&self) -> Result<[usize; 2], Error> {
         self.head()?;
-        Ok(self.with_entry(|entry| entry.map_or([0, 0], |entry| entry.tensors.exported()))?)
+        Ok(self.with_entry(|entry| entry.tensors.exported())?.unwrap_or([0, 0]))
     }
 
     /// Borrows a tensor's memory, and calls its deleter when the object releases that. On an error the tensor stays the
