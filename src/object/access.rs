@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use syncedmem_core::head::{Access, Side};
 use syncedmem_trace::event::{Cause, What};
 
+use super::sharing::Reuse;
 use super::table::{Blocking, Claimed};
 use super::{Detached, Entry, ObjectState, SyncedMemory, TABLE, reclaim, refused, start};
 use crate::copy::{self, Endpoints};
@@ -19,6 +20,14 @@ use crate::state::flags::{self, SHARING};
 use crate::state::step::{self, Contents, Fill, Operation, Step};
 use crate::state::word::Word;
 use crate::{cuda, settings};
+
+/// Where a new block is to come from.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Source {
+    pub pinned: bool,
+    /// An arena, for the layer that is executing.
+    pub reuse: Option<Reuse>,
+}
 
 impl SyncedMemory {
     /// Makes `side`'s data ready and returns its address: null only on the device, for size 0.
@@ -55,11 +64,7 @@ impl SyncedMemory {
             cuda::driver()?;
         }
         start();
-        if flags::has(SHARING) {
-            if let Some(address) = self.lend(access, side)? {
-                return Ok(address);
-            }
-        }
+        let reuse = if flags::has(SHARING) { self.reuse(access, side)? } else { None };
         if side == Side::Host {
             if let Some(address) = self.first_touch(access) {
                 return Ok(address);
@@ -82,7 +87,7 @@ impl SyncedMemory {
         if claim.in_flight.is_some_and(|copy| step::waits(now.contents(), copy.to, operation)) {
             self.finish(&mut claim)?;
         }
-        let state = self.prepared(access, side, pinned)?;
+        let state = self.prepared(access, side, Source { pinned, reuse })?;
         self.publish(claim, state);
         Ok(state.pointer(side))
     }
@@ -127,31 +132,20 @@ impl SyncedMemory {
 
     /// Returns the next state. An error changes nothing.
     #[inline]
-    fn prepared(&self, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
+    fn prepared(&self, access: Access, side: Side, from: Source) -> Result<ObjectState, Error> {
         let (now, Step { fill, next }) = self.step(Operation::Access(access, side))?;
         let next = now.with(next);
         if fill == Fill::Nothing {
             return Ok(next);
         }
-        if side == Side::Device {
-            return self.prepared_on_device(next, fill, access);
+        let with_block = match side {
+            Side::Host => self.with_host_block(next, fill, from),
+            Side::Device => self.with_device_block(cuda::driver()?, next, fill, from),
+        }?;
+        if fill != Fill::Copy {
+            return Ok(with_block.0);
         }
-        if fill == Fill::Copy {
-            return self.copied_to_host(next, pinned, access);
-        }
-        let (next, _) = self.with_host_block(next, fill, pinned)?;
-        if let (Fill::Undefined, Some(host), true) = (fill, next.host, settings::fills_with_junk()) {
-            // SAFETY: the host block is of the object's size, and the caller is about to write all of it.
-            unsafe { host::fill_with_junk(host, self.size.load(Ordering::Relaxed)) };
-        }
-        Ok(next)
-    }
-
-    #[cold]
-    fn copied_to_host(&self, next: ObjectState, pinned: bool, access: Access) -> Result<ObjectState, Error> {
-        let driver = cuda::driver()?;
-        let with_block = self.with_host_block(next, Fill::Undefined, pinned)?;
-        self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
+        self.copied(cuda::driver()?, with_block, side, Cause::Access(access)).map(|(next, _)| next)
     }
 
     /// Adds a host block to `state` unless it has one; also returns the new block. May give back idle blocks.
@@ -160,9 +154,9 @@ impl SyncedMemory {
         &self,
         state: ObjectState,
         fill: Fill,
-        pinned: bool,
+        from: Source,
     ) -> Result<(ObjectState, Detached), Error> {
-        let attempt = || self.with_host_block_at_once(state, fill, pinned);
+        let attempt = || self.with_host_block_at_once(state, fill, from);
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
@@ -172,15 +166,34 @@ impl SyncedMemory {
         &self,
         state: ObjectState,
         fill: Fill,
-        pinned: bool,
+        Source { pinned, reuse }: Source,
     ) -> Result<(ObjectState, Detached), Error> {
-        if state.host.is_some() {
+        let bytes = self.size.load(Ordering::Relaxed);
+        let spoil = |host, fill| {
+            if fill == Fill::Undefined && settings::fills_with_junk() {
+                // SAFETY: the block is of the object's size, and the caller of the access is about to write all of it.
+                unsafe { host::fill_with_junk(host, bytes) };
+            }
+        };
+        if let Some(host) = state.host {
+            spoil(host, fill);
             return Ok((state, Detached::default()));
         }
-        let bytes = self.size.load(Ordering::Relaxed);
-        let zeroed = fill == Fill::Zeros;
-        let request = host::Request { bytes, zeroed, pinned, aligned: false, holder: self.address() };
-        let host::HostMemory { address, owned, pinned } = host::allocate(request)?;
+        let request =
+            |fill| host::Request { bytes, zeroed: fill == Fill::Zeros, pinned, aligned: false, holder: self.address() };
+        let lend = |fill, place| {
+            let lent = host::lend(request(fill), place);
+            Ok(lent.inspect(|block| spoil(block.address, fill)))
+        };
+        // A block of an arena takes part in no copy: it is not page-locked.
+        let reused = match reuse.filter(|_| state.device.is_none()) {
+            Some(reuse) => self.reused(reuse, Side::Host, fill, lend)?,
+            None => None,
+        };
+        let host::HostMemory { address, owned, pinned } = match reused {
+            Some(block) => block,
+            None => host::allocate(request(fill)).inspect(|block| spoil(block.address, fill))?,
+        };
         let next = ObjectState { host: Some(address), word: state.word.with_host(owned, pinned), ..state };
         Ok((
             next,
@@ -191,24 +204,15 @@ impl SyncedMemory {
         ))
     }
 
-    #[cold]
-    fn prepared_on_device(&self, next: ObjectState, fill: Fill, access: Access) -> Result<ObjectState, Error> {
-        let driver = cuda::driver()?;
-        let with_block = self.with_device_block(driver, next, fill)?;
-        if fill != Fill::Copy {
-            return Ok(with_block.0);
-        }
-        self.copied(driver, with_block, Side::Device, Cause::Access(access)).map(|(next, _)| next)
-    }
-
     /// As [`Self::with_host_block`], for the device; an object of no bytes gets no block.
     pub(super) fn with_device_block(
         &self,
         driver: &cuda::driver::Driver,
         state: ObjectState,
         fill: Fill,
+        from: Source,
     ) -> Result<(ObjectState, Detached), Error> {
-        let attempt = || self.with_device_block_at_once(driver, state, fill);
+        let attempt = || self.with_device_block_at_once(driver, state, fill, from);
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
@@ -218,6 +222,7 @@ impl SyncedMemory {
         driver: &cuda::driver::Driver,
         state: ObjectState,
         fill: Fill,
+        from: Source,
     ) -> Result<(ObjectState, Detached), Error> {
         let bytes = self.size.load(Ordering::Relaxed);
         // Compat: without bytes the device's address is null, a success, as with cudaMalloc.
@@ -225,8 +230,13 @@ impl SyncedMemory {
             return Ok((state, Detached::default()));
         }
         host::check_size(bytes, Side::Device)?;
-        let lent = if flags::has(SHARING) { self.lent_on_device(driver, bytes, fill)? } else { None };
-        let block = match lent {
+        let reused = match from.reuse {
+            Some(reuse) => self.reused(reuse, Side::Device, fill, |fill, place| {
+                device::lend(driver, bytes, fill, self.address(), place)
+            })?,
+            None => None,
+        };
+        let block = match reused {
             Some(block) => block,
             None => device::allocate(driver, bytes, fill, self.address())?,
         };

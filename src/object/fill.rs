@@ -3,6 +3,7 @@
 use syncedmem_core::head::{Access, Side};
 use syncedmem_trace::event::What;
 
+use super::access::Source;
 use super::{SyncedMemory, start};
 use crate::error::Error;
 use crate::memory::host;
@@ -47,7 +48,7 @@ impl SyncedMemory {
         let (claim, now) = self.claim_finished()?;
         recorder::record(self.subject(), || What::Accessed { side: Side::Host, access });
         let (_, step) = self.step(Operation::Access(access, Side::Host))?;
-        let (next, new) = self.with_host_block(now.with(step.next), Fill::Undefined, pinned)?;
+        let (next, new) = self.with_host_block(now.with(step.next), Fill::Nothing, Source { pinned, reuse: None })?;
         let filled = next.host.map_or(Ok(()), |host| {
             // SAFETY: the block has the object's size and came from the C library, the system or the caller; any bytes are values.
             // It is new, or `fill`'s caller guarantees that no other thread uses it.

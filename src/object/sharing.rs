@@ -11,27 +11,25 @@
 pub mod share;
 
 use std::ffi::{CStr, c_void};
-use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 
 use syncedmem_core::head::{Access, Side};
 
 use super::dlpack::exchange;
 use super::table::Blocking;
-use super::{Entry, ObjectState, SyncedMemory, refused};
+use super::{ObjectState, SyncedMemory, refused};
 use crate::caffe;
-use crate::cuda::{self, driver::Driver};
+use crate::cuda;
 use crate::error::Error;
 use crate::memory::arena;
 use crate::memory::arena::device::{Devices, Place};
-use crate::memory::{blocks, device, host};
+use crate::memory::{blocks, device};
 use crate::platform::sync::Ordering;
 use crate::platform::text::warn_once;
 use crate::platform::thread_pointer::ThreadPointer;
 use crate::settings;
 use crate::state::flags::{self, SHARING};
 use crate::state::step::{Contents, Fill, Operation};
-use crate::state::word::Word;
 use share::Share;
 
 /// What a thread does with shared objects. Stored as a pointer's address.
@@ -61,6 +59,13 @@ impl Executing {
     fn now() -> Executing {
         Executing::ALL.get(EXECUTING.get().addr()).copied().unwrap_or(Executing::Nothing)
     }
+}
+
+/// The place of a block in the thread's arena, for the layer that is executing.
+#[derive(Clone, Copy)]
+pub(super) struct Reuse {
+    place: Place,
+    zeroed: bool,
 }
 
 /// Why no arena may lend: what the settings promise of host blocks does not hold for its blocks.
@@ -190,84 +195,50 @@ impl SyncedMemory {
         }
     }
 
-    /// Before an access that needs work: keeps the object apart if the access is no layer's, or needs what the arena does not
-    /// have. Returns the address if it lent a block of the host; on the device, and for the host beside it, the access goes on.
+    /// Before an access that needs work: where the thread's arena has a block for it, if the object is shared and a layer makes the
+    /// access. Any other access takes the object out of sharing, and so does one that needs what the arena does not have.
     #[cold]
-    pub(super) fn lend(&self, access: Access, side: Side) -> Result<Option<*mut c_void>, Error> {
-        if !self.is_shared()? {
-            return Ok(None);
-        }
-        let (executing, now) = (Executing::now(), self.state()?);
+    pub(super) fn reuse(&self, access: Access, side: Side) -> Result<Option<Reuse>, Error> {
+        let Some(place) = self.with_share(|share| share.place)? else { return Ok(None) };
+        let (executing, contents) = (Executing::now(), self.state()?.contents());
         let is_served = executing != Executing::Nothing;
-        if now.contents() == Contents::GivenUp && !(is_served && access != Access::Read) {
+        if contents == Contents::GivenUp && !(is_served && access != Access::Read) {
             return Err(self.given_up());
         }
         // Compat: what a layer reads first holds zeros, and other passes may rely on them.
-        if !is_served || now.word.is_untouched() && access == Access::Read || unfit().is_some() {
+        if !is_served || contents == Contents::Untouched && access == Access::Read || unfit().is_some() {
             self.keep_apart()?;
             return Ok(None);
         }
         // An arena on the host is not page-locked. In GPU mode few layers need any host memory.
-        let is_pinned = || settings::pins() == Some(true) || caffe::is_gpu(false);
-        if side == Side::Device || now.host.is_some() || now.device.is_some() || is_pinned() {
+        if side == Side::Host && (settings::pins() == Some(true) || caffe::is_gpu(false)) {
             return Ok(None);
         }
-        self.lent(executing == Executing::LayerWithZeros)
+        Ok(Some(Reuse { place, zeroed: executing == Executing::LayerWithZeros }))
     }
 
-    fn lent(&self, zeroed: bool) -> Result<Option<*mut c_void>, Error> {
-        let claim = self.claim(Blocking::Yes).map_err(refused)?;
-        let (now, bytes) = (self.state()?, self.size.load(Ordering::Relaxed));
-        let place = claim.with(|entry| entry.share.as_ref().map(|share| share.place));
-        // Otherwise another thread was first.
-        let (None, Some(place)) = (now.host, place) else { return Ok(None) };
-        let request = host::Request { bytes, zeroed, pinned: false, aligned: false, holder: self.address() };
-        let Some(host::HostMemory { address, .. }) = host::lend(request, place) else {
-            drop(claim);
-            self.keep_apart()?;
-            return Ok(None);
-        };
-        if !zeroed && settings::fills_with_junk() {
-            // SAFETY: a new block of the object's size.
-            unsafe { host::fill_with_junk(address, bytes) };
-        }
-        let word = Word::NEW.with(Contents::At(Side::Host)).with_host(true, false);
-        let state = ObjectState { host: Some(address), device: None, word };
-        let count = |entry: &mut Entry| {
-            if let Some(share) = &mut entry.share {
-                share.begin_block();
-                share.count(Side::Host, bytes as u64);
-            }
-        };
-        self.publish_with(claim, state, count);
-        Ok(Some(address.as_ptr()))
-    }
-
-    /// A block of the arena on the device, for the layer that is executing. Without one the object is kept apart.
+    /// A block that `lend` takes from the thread's arena. Without one the object is shared no longer.
     #[cold]
-    pub(super) fn lent_on_device(
+    pub(super) fn reused<B>(
         &self,
-        driver: &Driver,
-        bytes: usize,
+        Reuse { place, zeroed }: Reuse,
+        side: Side,
         fill: Fill,
-    ) -> Result<Option<NonNull<c_void>>, Error> {
-        let executing = Executing::now();
-        let place = self.with_share(|share| share.place)?.filter(|_| executing != Executing::Nothing);
-        let Some(place) = place else { return Ok(None) };
-        // `Layer` writes all of its memory.
-        let fill = if fill == Fill::Zeros && executing == Executing::Layer { Fill::Undefined } else { fill };
-        let lent = device::lend(driver, bytes, fill, self.address(), place)?;
-        let is_new = matches!(fill, Fill::Zeros | Fill::Undefined);
-        match lent {
-            Some(_) => self.with_share(|share| {
-                if is_new {
+        lend: impl FnOnce(Fill, Place) -> Result<Option<B>, Error>,
+    ) -> Result<Option<B>, Error> {
+        // A layer that writes all of its memory needs no zeros.
+        let fill = if fill == Fill::Zeros && !zeroed { Fill::Undefined } else { fill };
+        let block = lend(fill, place)?;
+        self.with_entry(|entry| match (&mut entry.share, &block) {
+            (Some(share), Some(_)) => {
+                if fill != Fill::Copy {
                     share.begin_block();
                 }
-                share.count(Side::Device, bytes as u64);
-            })?,
-            None => self.with_entry(|entry| drop(entry.share.take()))?,
-        };
-        Ok(lent)
+                share.count(side, self.size.load(Ordering::Relaxed) as u64);
+            }
+            (share, _) => *share = None,
+        })?;
+        Ok(block)
     }
 
     pub(super) fn given_up(&self) -> Error {

@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use syncedmem_core::head::Side;
 use syncedmem_trace::event::{Cause, What};
 
+use super::access::Source;
 use super::table::{Blocking, Claimed, NoClaim};
 use super::{Claim, Detached, Entry, ObjectState, SyncedMemory, refused, start};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
@@ -37,7 +38,7 @@ impl SyncedMemory {
         let stream = unsafe { Stream::of(stream) };
         self.ready_for_stream(driver, &mut claim, stream)?;
         let (now, step) = self.step(Operation::Push)?;
-        let (next, new) = self.with_device_block(driver, now.with(step.next), Fill::Undefined)?;
+        let (next, new) = self.with_device_block(driver, now.with(step.next), Fill::Copy, Source::default())?;
         self.start(driver, &mut claim, (next, new), Side::Device, stream)?;
         self.publish(claim, next);
         Ok(())
@@ -65,7 +66,7 @@ impl SyncedMemory {
         // SAFETY: the caller guarantees it.
         let stream = unsafe { Stream::of(stream) };
         let now = self.ready_for_stream(driver, &mut claim, stream)?;
-        let (next, new) = self.with_host_block(now, Fill::Undefined, pinned)?;
+        let (next, new) = self.with_host_block(now, Fill::Copy, Source { pinned, reuse: None })?;
         self.start(driver, &mut claim, (next, new), Side::Host, stream)?;
         // While the copy is in flight the host is not current.
         let contents = if claim.in_flight.is_some() { Contents::At(Side::Device) } else { Contents::Both };
