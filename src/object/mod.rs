@@ -10,9 +10,11 @@ pub mod element;
 mod entry;
 #[cfg(feature = "blob")]
 mod fill;
+mod in_flight;
 mod lifecycle;
 mod object_state;
 mod pin_in_place;
+mod push_pull;
 mod query;
 mod reclaim;
 pub(crate) mod report;
@@ -20,7 +22,6 @@ pub(crate) mod set_data;
 pub mod shared;
 pub(crate) mod sharing;
 pub mod table;
-mod transfer;
 pub(crate) mod trim;
 
 use std::ffi::c_void;
