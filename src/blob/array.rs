@@ -14,7 +14,7 @@ use super::math::{Term, Values};
 use super::ready::Ready;
 use crate::cuda;
 use crate::object::element::ElementType;
-use crate::object::shared::Shared;
+use crate::object::owner::Shared;
 
 /// The first `count` elements of a memory.
 #[derive(Clone, Copy, Debug)]

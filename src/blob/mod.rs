@@ -20,7 +20,7 @@ use syncedmem_core::head::{Access, Side};
 use crate::cuda;
 use crate::object::SyncedMemory;
 use crate::object::element::ElementType;
-use crate::object::shared::Shared;
+use crate::object::owner::Shared;
 use array::Array;
 pub use caffemodel::Part;
 pub use device::computed_on_host;

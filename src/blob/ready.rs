@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use syncedmem_core::head::{Access, Side};
 
 use super::error::Error;
-use crate::object::shared::Shared;
+use crate::object::owner::Shared;
 
 /// An object's side that was made ready for an access.
 pub struct Ready<'b> {

@@ -11,12 +11,13 @@ pub struct Identity {
     pub host: usize,
     pub device: usize,
     pub size: usize,
-    /// The word's slow bit, which a constructor of this library clears. One that is inlined into an old Caffe's user leaves it.
+    /// The word's slow bit. This library's constructor clears it; one that a compiler inlined from an old Caffe's header does not
+    /// write it.
     pub is_slow: bool,
 }
 
-/// `F` describes a copy in flight. The slow bit of the object's word is set while the entry [`keeps`](Entry::keeps) anything; a
-/// claim alone, which lasts as long as one operation, leaves the word as it is.
+/// `F` describes a copy in flight. While the entry [`keeps`](Entry::keeps) anything, the slow bit of the object's word is set. A claim
+/// alone, which lasts for one operation, does not change the word.
 pub struct Entry<F> {
     pub(super) identity: Identity,
     /// `pthread_self()` of the thread that has the claim; `NO_THREAD` without a claim.
@@ -52,10 +53,11 @@ impl<F> Entry<F> {
         self.in_flight.is_some() || self.share.is_some() || !self.tensors.is_empty()
     }
 
-    /// The check of the identity. An entry that keeps anything has set the slow bit, unless the claim is yet to publish it.
+    /// Whether the entry belongs to the object that is now at its address. An entry that keeps anything has set the slow bit, unless a
+    /// claim has yet to publish it.
     pub fn is_of(&self, now: Identity) -> bool {
         let of = |identity: Identity| (identity.object, identity.host, identity.device, identity.size);
-        // Compat: the slow bit comes last, because a constructor that is inlined into an old Caffe's user does not write it.
+        // Compat: the slow bit is compared last: a constructor that was inlined from an old Caffe's header does not write it.
         of(now) == of(self.identity) && (self.is_claimed() || !self.keeps() || now.is_slow)
     }
 }

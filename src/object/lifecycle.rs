@@ -26,19 +26,19 @@ const OBJECT_BYTES: usize = 40;
 
 impl SyncedMemory {
     /// # Safety
-    /// `storage` is aligned to 8 and writable for 32 bytes, and holds no live object.
+    /// Storage: `storage` is aligned to 8 and writable for 32 bytes, and holds no live object.
     pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
         if flags::is_observed() {
             Self::begin(Subject { object: storage.addr().get(), bytes });
         }
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of this function guarantees Storage.
         unsafe { Self::write(storage, bytes) };
     }
 
-    /// `construct` where nothing observes it.
+    /// [`Self::construct`] without an event for the trace.
     ///
     /// # Safety
-    /// As for `construct`.
+    /// Storage, as in `construct`.
     #[inline]
     pub unsafe fn write(storage: NonNull<SyncedMemory>, bytes: usize) {
         let object = SyncedMemory {
@@ -47,7 +47,7 @@ impl SyncedMemory {
             size: AtomicUsize::new(bytes),
             word: AtomicU64::new(Word::NEW.0),
         };
-        // SAFETY: the caller guarantees writable storage.
+        // SAFETY: the caller of this function guarantees Storage.
         unsafe { storage.write(object) };
     }
 
@@ -63,22 +63,22 @@ impl SyncedMemory {
         // SAFETY: malloc has no preconditions; its memory is aligned to 16.
         let storage = NonNull::new(unsafe { libc::malloc(OBJECT_BYTES) }.cast::<SyncedMemory>())
             .ok_or(Error::no_room(OBJECT_BYTES))?;
-        // A tensor's deleter finds the object and its storage by the address.
+        // The deleter of a tensor finds the object by its address.
         storage.as_ptr().expose_provenance();
-        // SAFETY: new storage, aligned and large enough.
+        // SAFETY: malloc returned the storage, aligned and large enough.
         unsafe { SyncedMemory::construct(storage, bytes) };
         Ok(storage)
     }
 
-    /// While tensors of the object are in use it lives on: the deleter of the last one ends it.
+    /// Ends the object and frees its storage. While tensors of the object are in use it lives on: the deleter of the last one ends it.
     ///
     /// # Safety
-    /// It is an object of `create`; from now on only its tensors use it or its pointers.
+    /// The object came from `create`. From now on only its tensors use it or its pointers.
     #[inline]
     pub unsafe fn destroy(&self) -> Result<(), Error> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of this function has given up the object and its pointers.
         if unsafe { self.destruct_small() } {
-            // SAFETY: the object ended.
+            // SAFETY: the object came from `create`, and has ended.
             unsafe { self.free_storage() };
             return Ok(());
         }
@@ -87,46 +87,46 @@ impl SyncedMemory {
         if fate == Some(Fate::Waits) {
             return Ok(());
         }
-        // SAFETY: the caller guarantees it, and there are no tensors.
+        // SAFETY: the caller of this function has given up the object, and no tensor uses it.
         let imports = unsafe { self.end() }?;
-        // SAFETY: the object ended.
+        // SAFETY: the object came from `create`, and has ended.
         unsafe { self.free_storage() };
         end_imports(imports);
         Ok(())
     }
 
-    /// An error: the object was not live.
+    /// Ends the object in its storage. An error means that it was not live.
     ///
     /// # Safety
-    /// The object and its pointers are not used any more.
+    /// Last use: the object and its pointers are not used any more.
     pub unsafe fn destruct(&self) -> Result<(), Error> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of this function guarantees Last use.
         let imports = unsafe { self.end() }?;
         end_imports(imports);
         Ok(())
     }
 
-    /// `destruct`, refused while tensors of the object are in use: they could not end it later.
+    /// [`Self::destruct`], refused while tensors of the object are in use, because they could not end it later.
     ///
     /// # Safety
-    /// As for `destruct`.
+    /// Last use, as in `destruct`.
     pub unsafe fn destruct_unless_exported(&self) -> Result<(), Error> {
         self.head()?;
         self.with_entry(|entry| entry.tensors.refuse(None))?.transpose()?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of this function guarantees Last use.
         unsafe { self.destruct() }
     }
 
-    /// `destruct` if the object has no entry and no block, or, while no flag is set, a small pageable one; returns whether it did.
+    /// Ends an object that has no entry and no block or, while no flag is set, one small pageable block. Returns whether it ended.
     ///
     /// # Safety
-    /// As for `destruct`.
+    /// Last use, as in `destruct`.
     #[inline]
     pub unsafe fn destruct_small(&self) -> bool {
-        // Relaxed: other threads' uses of the object happened before this call.
+        // Relaxed: the caller has ordered other threads' uses of the object before this call.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
-        // `owns_pageable_alone` compares the slow bit too. An untouched object's is not asked: an inlined constructor does
-        // not write it.
+        // `owns_pageable_alone` compares the slow bit too. That of an untouched object means nothing: an inlined constructor does not
+        // write it.
         let owns_little = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none();
         let is_known = || flags::is_observed() || TABLE.has(self.address());
         let ends_here = owns_little || (word.is_untouched() && !is_known());
@@ -135,16 +135,16 @@ impl SyncedMemory {
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         if let Some(address) = self.block(word, Side::Host) {
-            // SAFETY: the object owned it, and the caller gave up its pointers.
+            // SAFETY: the object owned the block, and the caller of this function guarantees Last use.
             unsafe { host::free_small(address, bytes, self.address()) };
         }
         true
     }
 
-    /// The caller ends the imports last: deleters may do anything.
+    /// Ends the object. The caller ends the imports that this returns last, because their deleters may call the library.
     ///
     /// # Safety
-    /// As for `destruct`.
+    /// Last use, as in `destruct`.
     #[inline]
     pub(super) unsafe fn end(&self) -> Result<Imports, Error> {
         let before = self.load();
@@ -158,7 +158,7 @@ impl SyncedMemory {
         let owned = self.owned(word);
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         if is_over {
-            // SAFETY: the caller gave up the object's pointers, and no copy uses the blocks.
+            // SAFETY: the caller of this function guarantees Last use, and no copy uses the blocks.
             unsafe { owned.free() };
         }
         Self::end_sharing(kept.as_mut().and_then(|entry| entry.share.take()));
@@ -166,8 +166,8 @@ impl SyncedMemory {
         Ok(kept.filter(|_| is_over).map_or([None, None], |mut entry| entry.tensors.take_imports()))
     }
 
-    /// Ends the copy in flight, and drops all but tensors of an earlier object's entry. A copy that cannot be waited for is not over:
-    /// its memory is left to the system.
+    /// Returns the entry without its copy in flight, which it waits for, or abandons if an earlier object started it. `is_over` becomes
+    /// false if the wait failed: the copy may still use the blocks, which are then never freed.
     #[cold]
     fn without_copy(&self, mut entry: Entry, is_over: &mut bool) -> Entry {
         let is_own = entry.is_of(self.identity());
@@ -194,31 +194,31 @@ impl SyncedMemory {
     }
 
     /// # Safety
-    /// It was an object of `create`, and ended.
+    /// The object came from `create`, and has ended.
     #[inline]
     pub(super) unsafe fn free_storage(&self) {
         if cfg!(not(feature = "checked")) {
-            // SAFETY: `create` took it from malloc.
+            // SAFETY: the caller of this function has an object of `create`, which took its storage from malloc.
             unsafe { libc::free(std::ptr::from_ref(self).cast_mut().cast()) };
         }
     }
 
-    /// The slot for the next object of those that are to end.
+    /// The link to the next object in a list of objects to end, in the storage of this one.
     ///
     /// # Safety
-    /// It is a destroyed object of `create`, of which no tensor is left.
+    /// `object` came from `create` and was destroyed, and no tensor of it is left.
     pub(super) unsafe fn next_to_end(object: NonNull<SyncedMemory>) -> NonNull<Option<NonNull<SyncedMemory>>> {
-        // SAFETY: the caller guarantees it.
-        unsafe { Self::behind(object) }.cast()
+        // SAFETY: the caller of this function has an object of `create`.
+        unsafe { Self::spare(object) }.cast()
     }
 
-    /// The storage behind the object, which [`super::shared`] uses while that lives.
+    /// The word of storage after the object. While the object lives, [`super::owner`] counts owners there.
     ///
     /// # Safety
-    /// It is an object of `create`.
-    pub(super) unsafe fn behind(object: NonNull<SyncedMemory>) -> NonNull<usize> {
+    /// `object` came from `create`.
+    pub(super) unsafe fn spare(object: NonNull<SyncedMemory>) -> NonNull<usize> {
         const { assert!(size_of::<SyncedMemory>() + size_of::<usize>() <= OBJECT_BYTES) };
-        // SAFETY: the storage of such an object has room for it.
+        // SAFETY: `create` allocated OBJECT_BYTES, which the assertion compares.
         unsafe { object.add(1).cast() }
     }
 }

@@ -18,20 +18,20 @@ use crate::platform::sync::Ordering;
 use crate::state::step::Operation;
 
 impl SyncedMemory {
-    /// Borrows the caller's memory as `side`, which is then the newest. An owned block is freed at once.
+    /// Borrows the caller's memory as `side`, which then has the newest data. A block that the object owned there is freed.
     ///
     /// # Safety
-    /// `data` stays readable and writable for `size()` bytes on that side while the object refers to it. Pointers to an owned
-    /// block of the side are not used any more.
+    /// Borrowed: `data` stays readable and writable for `size()` bytes on that side while the object refers to it. Pointers to a
+    /// block that the object owned there are not used any more.
     pub unsafe fn set_data(&self, side: Side, data: *mut c_void) -> Result<(), Error> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of this function guarantees Borrowed.
         unsafe { self.borrow(data, side, None) }
     }
 
-    /// `set_data`, also of an imported tensor's memory.
+    /// [`Self::set_data`] with memory that may be an imported tensor's.
     ///
     /// # Safety
-    /// As for `set_data`.
+    /// Borrowed, as in `set_data`.
     pub(super) unsafe fn borrow(&self, data: *mut c_void, side: Side, imported: Option<Imported>) -> Result<(), Error> {
         self.head()?;
         let data = NonNull::new(data).ok_or(Error::NullData { side })?;
@@ -45,7 +45,7 @@ impl SyncedMemory {
         let (now, step) = self.step(Operation::Set(side))?;
         let next = now.with(step.next).borrowing(data, side);
         recorder::record(self.subject(), || What::Lent { side });
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of this function guarantees Borrowed, and nothing is in flight.
         unsafe { self.replace(claim, now, next, side, imported) };
         Ok(())
     }
@@ -69,15 +69,15 @@ impl SyncedMemory {
         let (now, step) = self.step(Operation::Release(side))?;
         let next = now.with(step.next).without(side);
         recorder::record(self.subject(), || What::Released { side });
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of this function gave up pointers to the block, and nothing is in flight.
         unsafe { self.replace(claim, now, next, side, None) };
         Ok(())
     }
 
-    /// The old tensor's deleter runs last: it may even destroy the object.
+    /// Publishes `next` and frees what `side` had. The deleter of a tensor that it borrowed runs last: it may destroy the object.
     ///
     /// # Safety
-    /// The block is not used any more, and nothing is in flight.
+    /// A block that the object owned at `side` is not used any more, and nothing is in flight.
     unsafe fn replace(
         &self,
         claim: Claim<'_>,
@@ -91,12 +91,12 @@ impl SyncedMemory {
         let borrowed = owned.borrowed.filter(|&(at, _)| side == Side::Host && next.host != Some(at));
         let old = Detached { borrowed, ..owned.of(side) };
         let before = self.publish_with(claim, next, |entry| entry.tensors.exchange(side, imported));
-        // SAFETY: the object does not refer to it, and the caller guarantees the rest.
+        // SAFETY: the object no longer refers to the block, and the caller of this function gave up pointers to it.
         unsafe { old.free() };
         exchange::end_imports([before, None]);
     }
 
-    /// Compat: yjxiong's `Resize`: a larger size discards both sides, any other has no effect.
+    /// Compat: `Resize` of yjxiong's Caffe. A larger size discards both sides; any other has no effect.
     ///
     /// # Safety
     /// If the object grows, its pointers are not used any more.
@@ -119,7 +119,7 @@ impl SyncedMemory {
         };
         let imports = claim.publish(larger, || self.identity());
         recorder::record(self.subject(), || What::Resized { bytes: bytes as u64 });
-        // SAFETY: the object does not refer to them, and the caller gave up its pointers.
+        // SAFETY: the object no longer refers to the blocks, and the caller of this function gave up pointers to them.
         unsafe { old.free() };
         exchange::end_imports(imports);
         Ok(())

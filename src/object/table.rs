@@ -1,11 +1,11 @@
-//! The table of objects: the lock and the state for which an object has no room.
+//! The table of objects. It has the lock and the state that do not fit into an object's 32 bytes.
 //!
 //! A thread that must allocate, fill or copy first claims the object's entry; a second thread waits until the claim ends. No lock
-//! is held during the work. What is to be kept beside the object (a copy in flight, tensors, a share) stays in the
-//! entry; without any, the entry goes with the claim.
+//! is held during the work. The entry keeps a copy in flight, tensors and a share; an entry that keeps none of them is removed
+//! with the claim.
 //!
-//! The outcome is published and the claim ended under the shard's lock, so an entry has its object's pointers and size.
-//! One with others is an earlier object's ([`Entry::is_of`]), and is dropped: addresses are reused.
+//! One step under the shard's lock publishes the outcome and ends the claim, so an entry has its object's pointers and size.
+//! Addresses are reused: an entry with other pointers or another size belongs to an earlier object ([`Entry::is_of`]), and is dropped.
 
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
@@ -31,7 +31,7 @@ pub struct Table<F> {
 #[repr(align(64))]
 struct Shard<F> {
     entries: Lock<Entries<F>>,
-    /// Opens when a claim ends that threads wait for.
+    /// Opens at the end of a claim for which threads wait.
     gate: Gate,
 }
 
@@ -43,12 +43,12 @@ pub enum Claimed<C, T> {
 
 #[derive(Debug)]
 pub enum NoClaim {
-    /// The calling thread has it already.
+    /// The calling thread has the claim already.
     Reentered,
-    /// Another thread has it, and the caller does not block.
+    /// Another thread has the claim, and the caller does not block.
     Busy,
     NoRoom,
-    /// The caller, a signal handler, interrupted the holder of the shard's lock.
+    /// The caller is a signal handler, which interrupted the thread that holds the shard's lock.
     Interrupted,
 }
 
@@ -106,7 +106,7 @@ impl<F: Copy> Table<F> {
         })
     }
 
-    /// As [`Self::with`], whichever object at the address the entry is of.
+    /// As [`Self::with`], even if the entry belongs to an earlier object at the address.
     pub fn at<R>(&self, object: usize, work: impl FnOnce(Option<&mut Entry<F>>) -> R) -> Result<R, Interrupted> {
         self.shard(object).entries.try_with(FOR_EVER, |entries| {
             let result = work(entries.get_mut(&object));
@@ -129,8 +129,8 @@ impl<F: Copy> Table<F> {
         }
     }
 
-    /// Claims an object unless `unless` answers: called under the shard's lock before each attempt, with the object's entry if it
-    /// has one.
+    /// Claims an object unless `unless` answers. The table calls `unless` under the shard's lock before each attempt, with the
+    /// object's entry if there is one.
     pub fn claim_unless<T>(
         &self,
         object: usize,
@@ -170,7 +170,8 @@ impl<F: Copy> Table<F> {
         }
     }
 
-    /// Whether the address has an entry, of this object or an earlier one; `true` if the caller interrupted the lock's holder.
+    /// Whether this object, or an earlier one at the address, has an entry. True if the caller interrupted the thread that holds the
+    /// lock.
     #[inline]
     pub fn has(&self, object: usize) -> bool {
         self.shard(object).entries.try_with(FOR_EVER, |entries| entries.contains_key(&object)).unwrap_or(true)
@@ -184,8 +185,8 @@ impl<F: Copy> Table<F> {
         entry
     }
 
-    /// In a forked child: copies in flight and the claims of the parent's other threads have ended. `survivor`, the thread that
-    /// forked, keeps its claims: a function of the program's, called under one, may fork.
+    /// Forgets, in a forked child, copies in flight and the claims of threads that only the parent has. `survivor`, the thread that
+    /// forked, keeps its claims: a function of the program that is called under a claim may fork.
     pub fn forget_work(&self, survivor: usize) {
         self.shards.iter().for_each(|shard| {
             shard.entries.with(|entries| {
@@ -208,7 +209,7 @@ impl<F: Copy> Table<F> {
 }
 
 enum Turn<F, T> {
-    /// A `Claim` is made outside the lock, which its `drop` takes.
+    /// The caller makes the `Claim` outside the lock, because its `drop` takes the lock.
     Ours {
         in_flight: Option<F>,
         stale: Option<F>,
@@ -218,14 +219,14 @@ enum Turn<F, T> {
     Unneeded(T),
 }
 
-/// The object's entry, or a new one in the place that the caller has reserved, with the copy of an earlier object.
+/// Returns the object's entry, or a new one, for which the caller has reserved memory, and the copy in flight of an earlier object.
 fn enter<F>(entries: &mut Entries<F>, now: Identity) -> (&mut Entry<F>, Option<F>) {
     let entry = entries.entry(now.object).or_insert_with(|| Entry::new(now));
     if entry.is_of(now) {
         return (entry, None);
     }
     let old = std::mem::replace(entry, Entry::new(now));
-    // Threads that wait for the earlier object's entry are woken with the new one's.
+    // The end of a claim of the new entry wakes threads that wait for the old one.
     entry.has_waiters = old.has_waiters;
     entry.tensors.inherit(old.tensors);
     (entry, old.in_flight)
@@ -252,7 +253,7 @@ impl<F: Copy> Shard<F> {
 }
 
 impl<F: Copy> Claim<'_, F> {
-    /// Does `outcome` and ends the claim as one step. `identity` is called after `outcome`.
+    /// Does `outcome` and ends the claim in one step. Calls `identity` after `outcome`.
     pub fn publish<R>(self, outcome: impl FnOnce(&mut Entry<F>) -> R, identity: impl FnOnce() -> Identity) -> R {
         let claim = ManuallyDrop::new(self);
         claim.end(|entry| {
@@ -262,7 +263,7 @@ impl<F: Copy> Claim<'_, F> {
         })
     }
 
-    /// Does short `change` under the shard's lock. Without an entry, which another thread ended with the object, `change` is lost.
+    /// Does short `change` under the shard's lock. If another thread has ended the object, and with it the entry, `change` is lost.
     pub fn with<R>(&self, change: impl FnOnce(&mut Entry<F>) -> R) -> R {
         self.shard.entries.with(|entries| match self.entry(entries) {
             Some(entry) => change(entry),

@@ -9,7 +9,7 @@ use crate::abi::arguments::{handle, out};
 use crate::abi::c::object::syncedmem_t;
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::object::shared::Shared;
+use crate::object::owner::Shared;
 
 /// Writes the size of an array's memory to `*bytes`; 0 without a shape.
 #[unsafe(no_mangle)]

@@ -7,23 +7,23 @@ use super::SyncedMemory;
 use crate::error::Error;
 use crate::platform::owners::Owners;
 
-/// An owner of an object of [`SyncedMemory::create`]. The last one destroys it; its tensors may outlive that.
+/// One of the owners of an object of [`SyncedMemory::create`]. The last owner destroys the object; its tensors may outlive that.
 ///
-/// The count of owners lies in the object's storage: an owner is the object's handle in C, and no second allocation can fail.
+/// The count of owners lies in the object's storage, so an owner is the object's handle in C, and needs no second allocation.
 #[derive(Debug)]
 pub struct Shared(NonNull<SyncedMemory>);
 
-// SAFETY: an object may be used and ended on any thread.
+// SAFETY: `SyncedMemory` may be used and ended on any thread.
 unsafe impl Send for Shared {}
-// SAFETY: as above.
+// SAFETY: `SyncedMemory` may be used on several threads at once.
 unsafe impl Sync for Shared {}
 
 impl Shared {
     pub fn new(bytes: usize) -> Result<Shared, Error> {
         let shared = Shared(SyncedMemory::create(bytes)?);
-        // SAFETY: the storage is that of `create`.
-        let owners = unsafe { SyncedMemory::behind(shared.0) };
-        // SAFETY: nothing else uses it while the object lives.
+        // SAFETY: the object came from `create`.
+        let owners = unsafe { SyncedMemory::spare(shared.0) };
+        // SAFETY: only `Shared` uses the word while the object lives.
         unsafe { owners.cast().write(Owners::one()) };
         Ok(shared)
     }
@@ -43,9 +43,9 @@ impl Shared {
     }
 
     fn owners(&self) -> &Owners {
-        // SAFETY: the storage is that of `create`.
-        let owners = unsafe { SyncedMemory::behind(self.0) };
-        // SAFETY: `new` wrote it there, and it stays while there is an owner.
+        // SAFETY: the object came from `create`.
+        let owners = unsafe { SyncedMemory::spare(self.0) };
+        // SAFETY: `new` wrote the count there. It stays while there is an owner.
         unsafe { owners.cast().as_ref() }
     }
 }
@@ -75,8 +75,8 @@ impl Deref for Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if self.owners().leave() {
-            // An error: a caller has ended the object.
-            // SAFETY: it is an object of `create`, which only its tensors may be using.
+            // An error means that a caller of the C API has ended the object.
+            // SAFETY: the object came from `create`, and no owner is left: only its tensors may use it.
             let _ = unsafe { self.destroy() };
         }
     }
