@@ -30,7 +30,7 @@ pub(super) struct Source {
 }
 
 impl SyncedMemory {
-    /// Makes `side`'s data ready and returns its address: null only on the device, for size 0.
+    /// Makes `side`'s data current and returns its address: NULL only on the device, for an object of 0 bytes.
     #[inline]
     pub fn data(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
         if fast_path::is_watched(side) {
@@ -42,20 +42,20 @@ impl SyncedMemory {
         }
     }
 
-    /// The address if `access` needs no work.
+    /// Returns the address if `access` needs no work.
     #[inline]
     pub fn ready(&self, access: Access, side: Side) -> Option<*mut c_void> {
         self.ready_if(Word::deciding(access, side), side)
     }
 
-    /// `ready`, from the deciding bits of the word; without any `None`.
+    /// [`Self::ready`] with the deciding bits of the word. No bits decide nothing: `None`.
     #[inline]
     pub fn ready_if(&self, deciding: u64, side: Side) -> Option<*mut c_void> {
-        // Relaxed: ordered by the word that `load` acquired.
+        // Relaxed: `load` has acquired the word, which is stored after the pointer.
         self.load().is_ready(deciding, side).then(|| self.pointer(side).load(Ordering::Relaxed))
     }
 
-    /// Does an access's work, once for all threads that need it at the same time.
+    /// Does the work of an access, once for all threads that need it at the same time.
     #[cold]
     #[inline(never)]
     fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
@@ -71,7 +71,7 @@ impl SyncedMemory {
             }
         }
         let bytes = self.size.load(Ordering::Relaxed);
-        // Before any lock or claim: it may call Caffe's code.
+        // Must come before any lock or claim: it may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
         let claimed = self.claim_unless(Blocking::Yes, |entry| self.ready_under_lock(access, side, entry));
         let mut claim = match claimed.map_err(refused)? {
@@ -92,8 +92,7 @@ impl SyncedMemory {
         Ok(state.pointer(side))
     }
 
-    /// The address if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without entry is
-    /// stale: a claim clears it.
+    /// Returns the address if `access` needs no claim. A slow bit without an entry is left from earlier memory: a claim clears it.
     fn ready_under_lock(&self, access: Access, side: Side, entry: Option<&mut Entry>) -> Option<*mut c_void> {
         let Some(entry) = entry else { return self.ready(access, side) };
         let (now, operation) = (self.state().ok()?, Operation::Access(access, side));
@@ -103,8 +102,8 @@ impl SyncedMemory {
         (has_nothing_to_do && !waits).then(|| now.pointer(side))
     }
 
-    /// The first access to a small object, on the host, while no flag is set. It makes no claim: of two threads that both allocate,
-    /// the second frees its block.
+    /// Makes the first access to a small object on the host, while no flag is set. It needs no claim: if two threads allocate at
+    /// once, the second one frees its block.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
         let bytes = self.size.load(Ordering::Relaxed);
@@ -113,7 +112,7 @@ impl SyncedMemory {
         }
         let step = step::step(Contents::Untouched, Operation::Access(access, Side::Host)).ok()?;
         let address = host::allocate_small(bytes, step.fill == Fill::Zeros)?;
-        // Inlined, because exceptions pass this frame: a call that might unwind would have to release the lock.
+        // A closure, so that it is inlined: exceptions pass this frame, and a call that may unwind would have to release the lock.
         let publish = || {
             let is_first = self.load().is_untouched();
             if is_first {
@@ -125,12 +124,12 @@ impl SyncedMemory {
         if TABLE.unless_known(self.address(), publish) == Ok(Some(true)) {
             return Some(address.as_ptr());
         }
-        // SAFETY: only this thread knows the block.
+        // SAFETY: `allocate_small` gave this thread the block, which was not published.
         unsafe { host::free_small(address, bytes, self.address()) };
         None
     }
 
-    /// Returns the next state. An error changes nothing.
+    /// Allocates, fills and copies, and returns the next state. An error changes nothing.
     #[inline]
     fn prepared(&self, access: Access, side: Side, from: Source) -> Result<ObjectState, Error> {
         let (now, Step { fill, next }) = self.step(Operation::Access(access, side))?;
@@ -148,7 +147,8 @@ impl SyncedMemory {
         self.copied(cuda::driver()?, with_block, side, Cause::Access(access)).map(|(next, _)| next)
     }
 
-    /// Adds a host block to `state` unless it has one; also returns the new block. May give back idle blocks.
+    /// Adds a host block to `state` unless it has one, and returns the new block too. If memory runs out, it gives back idle blocks
+    /// and tries once more.
     #[inline]
     pub(super) fn with_host_block(
         &self,
@@ -160,7 +160,7 @@ impl SyncedMemory {
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
-    /// Gives back no idle blocks.
+    /// As above, without the second try.
     #[inline]
     pub(super) fn with_host_block_at_once(
         &self,
@@ -185,7 +185,7 @@ impl SyncedMemory {
             let lent = host::lend(request(fill), place);
             Ok(lent.inspect(|block| spoil(block.address, fill)))
         };
-        // A block of an arena takes part in no copy: it is not page-locked.
+        // An arena's block is not page-locked: it is no destination of a copy from the device.
         let reused = match reuse.filter(|_| state.device.is_none()) {
             Some(reuse) => self.reused(reuse, Side::Host, fill, lend)?,
             None => None,
@@ -204,7 +204,7 @@ impl SyncedMemory {
         ))
     }
 
-    /// As [`Self::with_host_block`], for the device; an object of no bytes gets no block.
+    /// [`Self::with_host_block`] on the device. An object of 0 bytes gets no block.
     pub(super) fn with_device_block(
         &self,
         driver: &cuda::driver::Driver,
@@ -216,7 +216,7 @@ impl SyncedMemory {
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
-    /// Gives back no idle blocks.
+    /// As above, without the second try.
     pub(super) fn with_device_block_at_once(
         &self,
         driver: &cuda::driver::Driver,
@@ -225,7 +225,7 @@ impl SyncedMemory {
         from: Source,
     ) -> Result<(ObjectState, Detached), Error> {
         let bytes = self.size.load(Ordering::Relaxed);
-        // Compat: without bytes the device's address is null, a success, as with cudaMalloc.
+        // Compat: cudaMalloc of 0 bytes succeeds, with NULL.
         if state.device.is_some() || bytes == 0 {
             return Ok((state, Detached::default()));
         }
@@ -244,7 +244,7 @@ impl SyncedMemory {
         Ok((next, Detached { device: Some((block, self.address())), ..Detached::default() }))
     }
 
-    /// Copies the newest data to the side `to` between the blocks of `next`; frees `new`, the copy's new block, on an error.
+    /// Copies the newest data to the side `to` of `next`. On an error it frees `new`, the block that was made for the copy.
     pub(super) fn copied(
         &self,
         driver: &cuda::driver::Driver,
@@ -260,9 +260,9 @@ impl SyncedMemory {
         };
         let endpoints = self.endpoints(next, (device, host), to);
         let mut span = recorder::begin(title, subject.bytes);
-        // SAFETY: both blocks are of the object's size: allocated so, or `set_data`'s caller guaranteed it.
+        // SAFETY: both blocks have the object's size: the library allocated them so, or the caller of `set_data` guarantees it.
         let copied = unsafe { copy::copy(driver, endpoints, subject.bytes) };
-        // SAFETY: only this function knows the block.
+        // SAFETY: the caller of this function has published `new` nowhere.
         let (path, new) = unsafe { new.kept_for(copied) }?;
         span.stop();
         span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
@@ -293,7 +293,7 @@ impl SyncedMemory {
         if settings::checks_device() { self.check_device() } else { Ok(()) }
     }
 
-    /// Compat: the original's DEBUG check, an error if another device is current than the block's.
+    /// Compat: the check of the original's DEBUG build: an error if the current device is not the device block's.
     #[cold]
     pub fn check_device(&self) -> Result<(), Error> {
         let now = self.state()?;

@@ -1,5 +1,5 @@
-//! Objects whose first host block is aligned to [`ALIGNMENT`](crate::memory::malloc::ALIGNMENT). Accesses, such as the first
-//! after a release, align blocks of up to 4 KiB only as malloc does.
+//! Objects whose first host block is aligned to [`ALIGNMENT`](crate::memory::malloc::ALIGNMENT). A block of up to 4 KiB that an
+//! access makes, for instance after a release, is aligned as malloc aligns.
 #![expect(unsafe_code, reason = "a new object is used and, on an error, ended")]
 
 use std::ptr::NonNull;
@@ -12,13 +12,13 @@ use crate::memory::host;
 use crate::state::step::Contents;
 
 impl SyncedMemory {
-    /// As `create`, with the host as the newest side: zeros if `zeroed`, else undefined.
+    /// [`Self::create`] with a host block, which is current: zeros if `zeroed`, else undefined bytes.
     pub fn create_at_host(bytes: usize, zeroed: bool) -> Result<NonNull<SyncedMemory>, Error> {
         let object = Self::create(bytes)?;
         // SAFETY: `create` made it, and no other thread knows it.
         let new = unsafe { object.as_ref() };
         new.add_host(bytes, zeroed).inspect_err(|_| {
-            // SAFETY: as above; it is not used again. It never fails: the object is live.
+            // SAFETY: `create` made the object, and no other thread knows it. It is not used again. An end of a live object succeeds.
             let _ = unsafe { new.destroy() };
         })?;
         Ok(object)

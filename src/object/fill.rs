@@ -11,11 +11,11 @@ use crate::observe::recorder;
 use crate::state::step::{self, Fill, Operation};
 
 impl SyncedMemory {
-    /// Lets `fill` write the first `bytes` of the host side, which is then the newest; the rest of a larger object stays. If
-    /// `fill` fails, only data that the host alone had is lost.
+    /// Lets `fill` write the first `bytes` of the host side, which is then the newest. The rest of a larger object stays. If `fill`
+    /// fails, data is lost only where the host alone was current.
     ///
     /// # Safety
-    /// No other thread uses the host side meanwhile.
+    /// Exclusive: no other thread uses the host side meanwhile.
     pub unsafe fn fill<E: From<Error>>(
         &self,
         bytes: usize,
@@ -31,7 +31,7 @@ impl SyncedMemory {
         if bytes == size {
             return self.filled(Access::Overwrite, bytes, fill);
         }
-        // Brings the rest to the host.
+        // The rest must be current at the host.
         self.data(Access::Read, Side::Host)?;
         self.filled(Access::Write, bytes, fill)
     }
@@ -43,25 +43,25 @@ impl SyncedMemory {
         fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         start();
-        // Before the claim: it may call Caffe's code.
+        // Must come before the claim: it may call Caffe's code.
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
         let (claim, now) = self.claim_finished()?;
         recorder::record(self.subject(), || What::Accessed { side: Side::Host, access });
         let (_, step) = self.step(Operation::Access(access, Side::Host))?;
         let (next, new) = self.with_host_block(now.with(step.next), Fill::Nothing, Source { pinned, reuse: None })?;
         let filled = next.host.map_or(Ok(()), |host| {
-            // SAFETY: the block has the object's size and came from the C library, the system or the caller; any bytes are values.
-            // It is new, or `fill`'s caller guarantees that no other thread uses it.
+            // SAFETY: the block has the object's size, and any bytes are values. It is new, or the caller of `fill` guarantees
+            // Exclusive.
             fill(unsafe { std::slice::from_raw_parts_mut(host.as_ptr().cast(), bytes) })
         });
         if filled.is_ok() {
             self.publish(claim, next);
         } else {
-            // The host's bytes differ from the device's now.
+            // `fill` may have written a part: the host's bytes are no longer the device's.
             let released =
                 step::step(now.contents(), Operation::Release(Side::Host)).ok().filter(|_| new.host.is_none());
             self.publish(claim, released.map_or(now, |step| now.with(step.next)));
-            // SAFETY: the object does not refer to the new block.
+            // SAFETY: the new block was not published.
             unsafe { new.free() };
         }
         filled

@@ -1,7 +1,6 @@
 //! `SyncedMemory`: the head and two buffers, in the 32 bytes that every Caffe's class begins with.
 //!
-//! This file reads and writes the fields, for the modules' operations. Most of these first claim the object in
-//! [`table`].
+//! This file reads and writes the fields. The operations are in the modules; most of them first claim the object in [`table`].
 
 mod access;
 pub(crate) mod aligned;
@@ -99,7 +98,6 @@ impl SyncedMemory {
         Subject { object: self.address(), bytes: self.size.load(Ordering::Relaxed) }
     }
 
-    /// An untouched object has no blocks, whatever its bytes say.
     fn identity(&self) -> Identity {
         let word = self.load();
         let [host, device] =
@@ -108,7 +106,7 @@ impl SyncedMemory {
         Identity { object, host, device, size, is_slow: word.is_slow() }
     }
 
-    /// An UNINITIALIZED object has no block, whatever its pointers hold.
+    /// An untouched object has no block: an inlined constructor of an old Caffe leaves its pointers as the memory was.
     #[inline]
     fn block(&self, word: Word, side: Side) -> Option<NonNull<c_void>> {
         let touched = !word.is_untouched();
@@ -154,7 +152,7 @@ impl SyncedMemory {
         TABLE.with(self.address(), || self.identity(), |entry| entry.map(work))
     }
 
-    /// Abandons an earlier object's copy in flight.
+    /// Abandons the copy in flight of an earlier object at the address.
     fn sorted(&self, mut claim: Claim<'static>) -> Claim<'static> {
         if self.load().is_untouched() {
             claim.stale = claim.stale.or(claim.in_flight.take());
@@ -182,7 +180,7 @@ impl SyncedMemory {
         self.publish_with(claim, state, |_| ());
     }
 
-    /// As [`Self::publish`], with a `change` of the entry as part of the same step.
+    /// [`Self::publish`] with a `change` of the entry in the same step.
     fn publish_with<R>(&self, claim: Claim<'_>, state: ObjectState, change: impl FnOnce(&mut Entry) -> R) -> R {
         let outcome = |entry: &mut Entry| {
             let result = change(entry);
@@ -192,7 +190,7 @@ impl SyncedMemory {
         claim.publish(outcome, || self.identity())
     }
 
-    /// The caller holds the lock of the object's shard.
+    /// Must be called under the lock of the object's shard, or before another thread knows the object.
     #[inline]
     fn store(&self, state: ObjectState, slow: bool) {
         self.cpu_ptr.store(state.pointer(Side::Host), Ordering::Relaxed);
@@ -202,7 +200,7 @@ impl SyncedMemory {
         self.word.store(word.0, Ordering::Release);
     }
 
-    /// The state of an object that has its contents: an error if they were given up.
+    /// The present state. An error if the contents were given up.
     #[inline]
     fn now(&self) -> Result<ObjectState, Error> {
         self.state().and_then(|now| if now.contents() == Contents::GivenUp { Err(self.given_up()) } else { Ok(now) })
@@ -238,7 +236,7 @@ impl SyncedMemory {
     }
 }
 
-/// Opens the fast paths that the settings allow; called without a lock.
+/// Reads the settings, once, which opens the fast paths that they allow. The caller holds no lock.
 #[inline]
 fn start() {
     if flags::has(UNSETTLED) {
@@ -254,7 +252,7 @@ fn read_settings() {
     let is_checked = settings::host_limit().is_some() || settings::checks_device() || settings::fills_with_junk();
     flags::raise_if(is_checked, CHECKED);
     flags::raise_if(host::may_pin(), MAY_PIN);
-    // Else the library is not initialised yet.
+    // Before the library's initializer has run, the settings are read again at the next call.
     if fork::is_watched() {
         flags::set(UNSETTLED, false);
     }
@@ -266,7 +264,7 @@ fn refused(why: NoClaim) -> Error {
         NoClaim::NoRoom => Error::no_room(size_of::<Identity>()),
         NoClaim::Reentered => Error::Reentered,
         NoClaim::Interrupted => Error::Interrupted,
-        // Non-blocking callers handle it themselves.
+        // Callers that do not block handle it themselves.
         NoClaim::Busy => Error::Internal,
     }
 }

@@ -17,7 +17,7 @@ impl SyncedMemory {
     pub unsafe fn pin(&self) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
-        self.keep_apart()?;
+        self.unshare()?;
         let (claim, now) = self.claim_finished()?;
         let host = now.host.ok_or(Error::NothingToPin)?;
         let bytes = self.size.load(Ordering::Relaxed);

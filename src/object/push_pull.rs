@@ -31,7 +31,7 @@ impl SyncedMemory {
         // Compat: the original checks the head before it looks for a device.
         self.step(Operation::Push)?;
         let driver = cuda::driver()?;
-        self.keep_apart()?;
+        self.unshare()?;
         let mut claim = self.claim_always()?;
         let _operation = context::Operation::begin();
         // SAFETY: the caller of this function guarantees Stream.
@@ -54,7 +54,7 @@ impl SyncedMemory {
             return Ok(());
         }
         let driver = cuda::driver()?;
-        self.keep_apart()?;
+        self.unshare()?;
         start();
         let bytes = self.size.load(Ordering::Relaxed);
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);

@@ -12,18 +12,18 @@ impl SyncedMemory {
         Ok(self.state()?.device.and_then(device::ordinal))
     }
 
-    /// Whether this library page-locked the host memory, at its allocation or in place.
+    /// Whether this library page-locked the host memory.
     pub fn is_pinned(&self) -> Result<bool, Error> {
         let now = self.state()?;
         Ok(now.host.is_some_and(|host| now.word.is_pinned() || registration::is_registered(host)))
     }
 
-    /// Ignored without a trace.
+    /// Names the object in the trace, if there is one.
     pub fn set_name(&self, name: &str) {
         trace::name(self.address(), self.subject().bytes, name);
     }
 
-    /// How many items of the batch the object holds, for traces.
+    /// Notes in the trace how many items of the batch the object holds.
     pub fn set_items(&self, items: u64) {
         trace::items(self.address(), self.subject().bytes, items);
     }

@@ -38,7 +38,7 @@ impl SyncedMemory {
         if side == Side::Device {
             cuda::driver()?;
         }
-        self.keep_apart()?;
+        self.unshare()?;
         let mut claim = self.claim_always()?;
         claim.with(|entry| entry.tensors.refuse(Some(side)))?;
         self.finish(&mut claim)?;
@@ -102,7 +102,7 @@ impl SyncedMemory {
     /// If the object grows, its pointers are not used any more.
     pub unsafe fn resize(&self, bytes: usize) -> Result<(), Error> {
         host::check_size(bytes, Side::Host)?;
-        self.keep_apart()?;
+        self.unshare()?;
         let mut claim = self.claim_always()?;
         let now = self.state()?;
         if bytes <= self.size.load(Ordering::Relaxed) {

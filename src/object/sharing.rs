@@ -1,11 +1,10 @@
-//! Objects whose contents die before they do: a dead one gives up its memory and keeps its identity.
+//! Memory that objects share: an object gives up contents that no layer reads again, and another object gets its block.
 //!
-//! `discard` leaves the head HEAD_AT_CPU, without a block and with the word's slow bit set, so that also code of Caffe's
-//! that asks the head alone meets the error of a read. The next write takes memory anew.
+//! `discard` leaves the head HEAD_AT_CPU without a block, and sets the word's slow bit, so that every read gets an error, even in
+//! code of Caffe that asks the head alone. The next write allocates.
 //!
-//! A shared object has a [`Share`] in its entry, and its blocks come from its thread's arena. Only the layer that is
-//! executing may touch it ([`Executing`]): any other access, which may keep the address, keeps the object apart, and with
-//! it the block that it has.
+//! A shared object has a [`Share`] in its entry, and its blocks come from the arena of its thread. Only the layer that is executing
+//! may touch it ([`Executing`]). Any other access may keep the address, so it ends the sharing: the object keeps the block it has.
 #![expect(unsafe_code, reason = "blocks are given back")]
 
 pub mod share;
@@ -32,15 +31,15 @@ use crate::state::flags::{self, SHARING};
 use crate::state::step::{Contents, Fill, Operation};
 use share::Share;
 
-/// What a thread does with shared objects. Stored as a pointer's address.
+/// Whether the thread executes a layer. Stored as the address of a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Executing {
-    /// No layer: an access may keep the address.
+    /// An access may come from anywhere, and may keep the address.
     Nothing = 0,
-    /// A layer that writes all of what it is lent.
+    /// The layer writes all of each block it gets.
     Layer = 1,
-    /// A layer that is lent zeros.
+    /// The layer gets blocks of zeros.
     LayerWithZeros = 2,
 }
 
@@ -49,7 +48,7 @@ static EXECUTING: ThreadPointer = ThreadPointer::new(None);
 impl Executing {
     pub const ALL: [Executing; 3] = [Executing::Nothing, Executing::Layer, Executing::LayerWithZeros];
 
-    /// Sets it for this thread; returns what it was.
+    /// Sets the value for this thread, and returns the previous one.
     pub fn begin(self) -> Executing {
         let before = Executing::now();
         EXECUTING.set(self as usize as *mut c_void);
@@ -61,14 +60,14 @@ impl Executing {
     }
 }
 
-/// The place of a block in the thread's arena, for the layer that is executing.
+/// The place in the thread's arena for the block of the layer that is executing.
 #[derive(Clone, Copy)]
 pub(super) struct Reuse {
     place: Place,
     zeroed: bool,
 }
 
-/// Why no arena may lend: what the settings promise of host blocks does not hold for its blocks.
+/// The reason why nothing may be shared: a setting promises something of host blocks that an arena's blocks lack.
 fn unfit() -> Option<&'static str> {
     if settings::malloc_only() {
         Some(
@@ -85,8 +84,8 @@ fn unfit() -> Option<&'static str> {
 }
 
 impl SyncedMemory {
-    /// Lets the object take its memory from the thread's arena, if nothing has touched it yet. `gone` is the error's sentence.
-    /// Returns whether the object is shared.
+    /// Lets the object take its memory from the thread's arena, if nothing has touched it yet. `gone` is the sentence of the error of a
+    /// read after the contents are given up. Returns whether the object is shared.
     pub fn share(&self, gone: &'static CStr) -> Result<bool, Error> {
         self.head()?;
         if self.size.load(Ordering::Relaxed) == 0 {
@@ -111,14 +110,14 @@ impl SyncedMemory {
         self.with_share(|share| share.place = place).map(|_| ())
     }
 
-    /// Layers write so many bytes of the object's memory from now on, from its beginning: those of its blob's shape. If its contents
-    /// have fewer, the rest becomes zeros, and is never what another object had there.
+    /// Notes how many bytes layers write from now on, from the beginning of the object's memory: those of its blob's shape. If the
+    /// present contents have fewer, the rest becomes zeros, so that no bytes of another object show.
     pub fn written(&self, bytes: usize) -> Result<(), Error> {
         let from = self.with_share(|share| share.writes(bytes))?.flatten();
         from.map_or(Ok(()), |from| self.zero_from(from))
     }
 
-    /// Fills both sides with zeros from this byte on.
+    /// Fills both sides with zeros, from byte `from` to the end.
     #[cold]
     fn zero_from(&self, from: usize) -> Result<(), Error> {
         let mut claim = self.claim_always()?;
@@ -126,21 +125,21 @@ impl SyncedMemory {
         let (now, bytes) = (self.state()?, self.size.load(Ordering::Relaxed));
         let Some(rest) = bytes.checked_sub(from).filter(|&rest| rest > 0) else { return Ok(()) };
         if let Some(host) = now.host {
-            // SAFETY: the host block has the object's bytes, and this thread has claimed the object.
+            // SAFETY: the host block has the object's size, and this thread has claimed the object.
             unsafe { host.as_ptr().cast::<u8>().add(from).write_bytes(0, rest) };
         }
         now.device.map_or(Ok(()), |device| device::zero(cuda::driver()?, device, from, rest))
     }
 
-    /// `None`: the object is not shared.
+    /// Does short `work` with the object's share. `None` if the object is not shared.
     fn with_share<R>(&self, work: impl FnOnce(&mut Share) -> R) -> Result<Option<R>, Error> {
         Ok(self.with_entry(|entry| entry.share.as_mut().map(work))?.flatten())
     }
 
-    /// Gives up the contents and the memory of both sides. The object is then as new, but that it must be written first.
+    /// Gives up the contents and the memory of both sides. A read is an error until the next write.
     ///
     /// # Safety
-    /// The object's pointers are not used any more.
+    /// Dead: the object's pointers are not used any more.
     pub unsafe fn discard(&self) -> Result<(), Error> {
         self.head()?;
         flags::raise_if(true, SHARING);
@@ -154,19 +153,19 @@ impl SyncedMemory {
         let old = self.owned(now.word);
         let next = ObjectState::UNTOUCHED.with(step.next);
         let imports = self.publish_with(claim, next, |entry| entry.tensors.take_imports());
-        // SAFETY: the object does not refer to them, and the caller gave up its pointers.
+        // SAFETY: the object no longer refers to the blocks, and the caller of this function guarantees Dead.
         unsafe { old.free() };
         exchange::end_imports(imports);
         Ok(())
     }
 
-    /// `discard`, unless the object is kept apart.
+    /// [`Self::discard`] if the object is shared.
     ///
     /// # Safety
-    /// As for `discard`.
+    /// Dead, as in `discard`.
     pub unsafe fn discard_shared(&self) -> Result<(), Error> {
         if self.is_shared()? {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller of this function guarantees Dead.
             unsafe { self.discard() }?;
         }
         Ok(())
@@ -176,9 +175,9 @@ impl SyncedMemory {
         self.with_share(|_| ()).map(|share| share.is_some())
     }
 
-    /// Keeps the object, and the block that it may have, apart from now on.
-    pub(super) fn keep_apart(&self) -> Result<(), Error> {
-        // Compat: an old Caffe's inlined constructor does not write the slow bit, by which the entry is found.
+    /// Ends the sharing of the object, which keeps the block that it has.
+    pub(super) fn unshare(&self) -> Result<(), Error> {
+        // Compat: a constructor that was inlined from an old Caffe's header does not write the slow bit, by which an entry is found.
         if !share::is_any() {
             return Ok(());
         }
@@ -187,7 +186,7 @@ impl SyncedMemory {
         if share.written == usize::MAX { Ok(()) } else { self.zero_from(share.written) }
     }
 
-    /// The end of the last shared object gives the arenas' memory back.
+    /// Gives the memory of all arenas back after the last shared object has ended.
     pub(super) fn end_sharing(share: Option<Share>) {
         if share.map(drop).is_some() && !share::is_any() {
             arena::host::release_idle();
@@ -195,8 +194,8 @@ impl SyncedMemory {
         }
     }
 
-    /// Before an access that needs work: where the thread's arena has a block for it, if the object is shared and a layer makes the
-    /// access. Any other access takes the object out of sharing, and so does one that needs what the arena does not have.
+    /// Returns the place in the thread's arena for an access that needs work, if the object is shared and a layer makes the access. Any
+    /// other access ends the sharing, and so does one that needs what an arena lacks.
     #[cold]
     pub(super) fn reuse(&self, access: Access, side: Side) -> Result<Option<Reuse>, Error> {
         let Some(place) = self.with_share(|share| share.place)? else { return Ok(None) };
@@ -205,9 +204,9 @@ impl SyncedMemory {
         if contents == Contents::GivenUp && !(is_served && access != Access::Read) {
             return Err(self.given_up());
         }
-        // Compat: what a layer reads first holds zeros, and other passes may rely on them.
+        // Compat: a first read gives zeros, on which other passes may rely.
         if !is_served || contents == Contents::Untouched && access == Access::Read || unfit().is_some() {
-            self.keep_apart()?;
+            self.unshare()?;
             return Ok(None);
         }
         // An arena on the host is not page-locked. In GPU mode few layers need any host memory.
@@ -217,7 +216,7 @@ impl SyncedMemory {
         Ok(Some(Reuse { place, zeroed: executing == Executing::LayerWithZeros }))
     }
 
-    /// A block that `lend` takes from the thread's arena. Without one the object is shared no longer.
+    /// Returns a block that `lend` takes from the thread's arena. If there is none, the sharing of the object ends.
     #[cold]
     pub(super) fn reused<B>(
         &self,

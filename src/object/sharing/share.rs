@@ -1,4 +1,4 @@
-//! What the entry of a shared object keeps, and the figures of all of them.
+//! The part of a shared object's entry, and the figures of all shared objects.
 
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
@@ -11,22 +11,22 @@ use crate::memory::arena::device::Place;
 
 /// Counted while it lives.
 pub struct Share {
-    /// The sentence of the error of a read of what was given up.
+    /// The sentence of the error of a read after the contents were given up.
     pub gone: &'static CStr,
-    /// Where in the arena the block lies, if that is free.
+    /// The block's place in the arena, which it gets if that is free.
     pub place: Place,
-    /// How many bytes layers write of the next block, and have written of the present one, from its beginning on.
+    /// The bytes from the beginning that layers write of the next block, and have written of the present one.
     next: usize,
     pub written: usize,
-    /// Of the host and of the device: bytes, once a block was lent; 0 before.
+    /// For the host and the device: the object's bytes since it had a block from an arena; 0 before.
     bytes: [u64; 2],
 }
 
 static SHARES: AtomicUsize = AtomicUsize::new(0);
-/// Bytes that the objects would have on each side if each had a block of its own.
+/// Bytes that shared objects would have on each side if none shared.
 static BYTES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static MOST_BYTES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-/// Sentences of objects that were touched from outside of layers: each once, the first ones.
+/// The first sentences of objects that were touched from outside of layers, each once.
 static TOUCHED: [AtomicPtr<c_char>; 100] = [const { AtomicPtr::new(null_mut()) }; 100];
 
 impl Share {
@@ -35,13 +35,13 @@ impl Share {
         Share { gone, place: Place::default(), next: usize::MAX, written: usize::MAX, bytes: [0; 2] }
     }
 
-    /// Layers write so many bytes from now on. Returns how many the present block has, if those are fewer.
+    /// Notes the bytes that layers write from now on. Returns the written bytes of the present block, if they are fewer.
     pub fn writes(&mut self, bytes: usize) -> Option<usize> {
         self.next = bytes;
         (bytes > self.written).then(|| std::mem::replace(&mut self.written, usize::MAX))
     }
 
-    /// A new block was lent, whose bytes are another object's.
+    /// Notes a new block, which holds another object's bytes.
     pub fn begin_block(&mut self) {
         self.written = self.next;
     }
@@ -76,7 +76,7 @@ pub fn is_any() -> bool {
     SHARES.load(Relaxed) > 0
 }
 
-/// The most bytes that shared objects would have had at once on each side, and the sentences of those that were touched from outside.
+/// The most bytes that shared objects would have had at once on each side, and the sentences of those touched from outside of layers.
 pub fn figures() -> ([u64; 2], impl Iterator<Item = *const c_char>) {
     let sentences = TOUCHED.iter().map(|place| place.load(Relaxed).cast_const());
     ([0, 1].map(|side| MOST_BYTES[side].load(Relaxed)), sentences.take_while(|sentence| !sentence.is_null()))
