@@ -1,8 +1,8 @@
-//! One word for all that is off by default: while it is 0, a small object is made, touched and ended without a further
-//! check.
+//! One word of flags for all that is off by default. While it is 0, constructors, first touches and destructors of small objects
+//! make no further check.
 //!
-//! `observe::control` sets the low byte: while it is 0, each place that records an event costs one branch. Of the flags
-//! above it only [`UNSETTLED`] and [`RECORDED`] are ever cleared.
+//! `observe::control` sets the low byte. While that is 0, each place that records an event costs one branch. Only [`UNSETTLED`]
+//! and [`RECORDED`] of the other flags are ever cleared.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,21 +12,21 @@ pub struct Flags(u32);
 
 pub const ACCOUNT: Flags = Flags(1);
 pub const TRACE: Flags = Flags(2);
-/// For a profiler.
+/// A profiler reads the ranges of calls.
 pub const RANGES: Flags = Flags(4);
 
 const UNREAD: Flags = Flags(128);
 const OBSERVED: Flags = Flags(255);
 
-/// Settings not read, or the library not loaded yet.
+/// The settings are not read yet, or the library's initializer has not run.
 pub const UNSETTLED: Flags = Flags(256);
-/// A limit on host memory, a check of the current device, or junk in new blocks.
+/// There is a limit on host memory, a check of the current device, or junk in new blocks.
 pub const CHECKED: Flags = Flags(512);
-/// A setting, a callback or a GPU build of Caffe may want host blocks page-locked.
+/// A setting, a callback or a GPU build of Caffe may ask for page-locked host blocks.
 pub const MAY_PIN: Flags = Flags(1024);
 /// A small block may have an entry in the table of blocks: it is an allocator's of the program, an arena's, or registered.
 pub const RECORDED: Flags = Flags(2048);
-/// An object's contents were given up, or its memory is shared.
+/// An object has given up its contents or shares its memory, or one did before.
 pub const SHARING: Flags = Flags(4096);
 
 impl Flags {
@@ -41,7 +41,7 @@ impl Flags {
     }
 }
 
-// In a model all flags stay 0: settings are read once, so its runs would differ.
+// Under loom all flags stay 0: the settings are read once in a process, so the runs of a model would differ.
 static FLAGS: AtomicU32 = AtomicU32::new(if cfg!(loom) { 0 } else { UNREAD.0 | UNSETTLED.0 });
 
 #[inline(always)]

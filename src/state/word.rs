@@ -1,15 +1,15 @@
-//! Bytes 24 to 31 of an object as one word. The head and three flags lie where BVLC's header has them. Byte 31, padding
-//! in every layout of docs/caffe-abi.md, has the bit for the slow path.
+//! Bytes 24 to 31 of an object as one word. The head and three flags lie where BVLC's header has them. The bit for the slow path is
+//! in byte 31, which is padding in every layout of docs/caffe-abi.md.
 
 use syncedmem_core::head::{Access, Head, Side};
 
 use super::step::Contents;
 
 #[cfg(target_endian = "big")]
-compile_error!("the head is taken for the low half of the word");
+compile_error!("the head must be the low half of the word");
 
-/// While the head is UNINITIALIZED all other bits are meaningless: inlined constructors leave them as they were. Bits about a
-/// block are valid only if there is one.
+/// While the head is UNINITIALIZED all other bits mean nothing: constructors that were inlined from an old Caffe's header do not write
+/// them. The bits about a side's block mean something only if the side has a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word(pub u64);
 
@@ -18,15 +18,15 @@ const OWN_CPU: u64 = 1 << 32;
 const PINNED: u64 = 1 << 40;
 const OWN_GPU: u64 = 1 << 48;
 const SLOW: u64 = 1 << 63;
-/// No head's number. Its low bits are those of UNINITIALIZED, so every access takes the slow path.
+/// The number is no head's. Its low bits are those of UNINITIALIZED, so every access takes the slow path.
 const DESTROYED: u64 = 0xDEAD_5E30;
 
 impl Word {
     pub const NEW: Word = Word(Head::Uninitialized as u64);
-    /// Left by a destructor, to detect a later use.
+    /// The destructor writes this word, by which a later use is detected.
     pub const DESTROYED: Word = Word(DESTROYED);
 
-    /// Whether the head is at the host, and the object owns a pageable host block alone.
+    /// Whether the host is current and the object owns one block, which is pageable host memory.
     #[inline]
     pub const fn owns_pageable_alone(self) -> bool {
         self.0 & (HEAD | OWN_CPU | PINNED | OWN_GPU | SLOW) == Head::AtCpu as u64 | OWN_CPU
@@ -50,7 +50,7 @@ impl Word {
         }
     }
 
-    /// Whether nothing is in flight and `side` is current; for writing, it alone.
+    /// Whether an access needs no work: the slow bit is clear, and `side` is current; for a write, it alone.
     #[inline]
     pub const fn is_ready(self, deciding: u64, side: Side) -> bool {
         self.0 & deciding == Head::only_at(side) as u64

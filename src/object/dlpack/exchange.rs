@@ -36,23 +36,23 @@ impl SyncedMemory {
         if side == Side::Device {
             cuda::driver()?;
         }
-        // Before anything changes, because the device of a borrowed block may be unknown.
+        // Must come before any change: if the driver does not know a borrowed block, this is an error.
         let before = self.device_of(side)?;
         let blank = Blank::new(layout)?;
-        // For the deleter.
+        // The deleter of the tensor finds the object by its address.
         std::ptr::from_ref(self).expose_provenance();
         let holding = self.open_export(side)?;
         let data = self.data(access, side).inspect_err(|_| {
             let _ = self.with_entry(|entry| entry.tensors.close(side));
         })?;
-        // For an object of 0 bytes.
+        // An object of 0 bytes has no device block.
         let nowhere = Device { kind: dlpack::CUDA, ordinal: 0 };
         let device = self.device_of(side).ok().flatten().or(before).unwrap_or(nowhere);
         let flags = if access == Access::Read { dlpack::READ_ONLY } else { 0 };
         Ok(blank.fill(versioned, Memory { data, device, flags }, holding, delete))
     }
 
-    /// Counts a tensor, in a new entry if the object has none.
+    /// Counts one more tensor in the object's entry, which it makes if there is none.
     fn open_export(&self, side: Side) -> Result<Holding, Error> {
         let open = |entry: &mut Entry| {
             let holding = entry.tensors.open(self.address(), side)?;
@@ -66,7 +66,7 @@ impl SyncedMemory {
         }
     }
 
-    /// `None`: `side` has no block.
+    /// The device of `side`'s memory. `None` if the side has no block.
     fn device_of(&self, side: Side) -> Result<Option<Device>, Error> {
         if side == Side::Host {
             return Ok(Some(Device { kind: dlpack::CPU, ordinal: 0 }));
@@ -91,22 +91,22 @@ impl SyncedMemory {
     /// caller's.
     ///
     /// # Safety
-    /// As for [`Imported::read`], and for `set_data` with the memory that the tensor describes.
+    /// The caller of this function guarantees what [`Imported::read`] asks, and Borrowed of `set_data` for the tensor's memory.
     pub unsafe fn set_tensor(&self, tensor: NonNull<c_void>, versioned: bool) -> Result<(), Error> {
-        // SAFETY: the caller guarantees the tensor.
+        // SAFETY: the caller of this function guarantees what `read` asks.
         let (imported, side, data) = unsafe { Imported::read(tensor, versioned, self.size()?) }?;
-        // SAFETY: the caller guarantees the memory. Afterwards the object may be gone: see `replace`.
+        // SAFETY: the caller of this function guarantees Borrowed. Afterwards the object may have ended: see `replace`.
         unsafe { self.borrow(data, side, Some(imported)) }
     }
 
     /// See [`copy::transfer::follow_default_stream`].
     ///
     /// # Safety
-    /// `stream` is NULL, one of CUDA's two special handles, or a stream.
+    /// Stream: `stream` is NULL, one of CUDA's two special handles, or a live CUDA stream.
     pub unsafe fn stream_wait(&self, stream: *mut c_void) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of this function guarantees Stream.
         let stream = unsafe { Stream::of(stream) };
         if !stream.is_legacy() {
             cuda::capture::refuse_captured(driver, stream)?;
@@ -138,11 +138,11 @@ fn close_all(holdings: impl Iterator<Item = Holding>) {
         let next = unsafe { SyncedMemory::next_to_end(object) };
         // SAFETY: `close` wrote it.
         waiting = unsafe { next.read() };
-        // SAFETY: only this function refers to the object.
+        // SAFETY: the object was destroyed, and its last tensor is gone: only this function refers to it.
         let object = unsafe { object.as_ref() };
         // SAFETY: only objects of `create` wait, and the callers of `destroy` and of the deleters have given them up.
         let Ok(imports) = (unsafe { object.end() }) else { continue };
-        // SAFETY: an object of `create`, which ended.
+        // SAFETY: the object came from `create`, and has ended.
         unsafe { object.free_storage() };
         holdings_of(imports).for_each(|holding| close(holding, &mut waiting));
     }
@@ -160,7 +160,7 @@ unsafe extern "C-unwind" fn delete(tensor: *mut c_void) {
 /// Adds the object to `waiting` if it was destroyed and this was its last.
 fn close(holding: Holding, waiting: &mut Option<NonNull<SyncedMemory>>) {
     let is_last = TABLE.at(holding.object, |entry| {
-        // Unknown if the object ended without a call to the library.
+        // An object that ended without a call to the library has no entry any more.
         let Some(entry) = entry.filter(|entry| entry.tensors.know(holding)) else { return false };
         entry.tensors.close(holding.side)
     });
@@ -168,7 +168,7 @@ fn close(holding: Holding, waiting: &mut Option<NonNull<SyncedMemory>>) {
     if let (Some(object), Ok(true)) = (object, is_last) {
         // SAFETY: it was destroyed, and this was its last tensor.
         let next = unsafe { SyncedMemory::next_to_end(object) };
-        // SAFETY: only this function refers to the object.
+        // SAFETY: the object was destroyed, and its last tensor is gone: only this function refers to it.
         unsafe { next.write(waiting.replace(object)) };
     }
 }

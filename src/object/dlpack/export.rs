@@ -40,10 +40,10 @@ impl<'s> Layout<'s> {
     }
 }
 
-/// A tensor's object, for the deleter.
+/// What the deleter of a tensor needs to find the tensor's object.
 #[derive(Clone, Copy)]
 pub struct Holding {
-    /// The address, which an object of another generation may have had.
+    /// The address of the object. An object of another generation may be there by now.
     pub object: usize,
     pub generation: u64,
     pub side: Side,
@@ -110,7 +110,7 @@ impl<'s> Blank<'s> {
         exported.cast()
     }
 
-    /// Writes the shape, and the strides of C order, behind the head.
+    /// Writes the shape, and the strides of C order, after the head.
     fn write_lengths(&self) -> (*mut i64, *mut i64) {
         const { assert!(size_of::<Exported>() % align_of::<i64>() == 0) };
         let shape = self.room.as_ptr().wrapping_add(1).cast::<i64>();
@@ -119,7 +119,7 @@ impl<'s> Blank<'s> {
         for (axis, &length) in self.layout.shape.iter().enumerate().rev() {
             // SAFETY: `new` allocated two numbers for each axis.
             unsafe { shape.wrapping_add(axis).write(length) };
-            // SAFETY: as above.
+            // SAFETY: `new` allocated two numbers for each axis, and the strides follow the shape.
             unsafe { strides.wrapping_add(axis).write(stride) };
             // `Layout::new` has checked for overflow.
             stride *= length.max(1);
@@ -138,7 +138,7 @@ impl Drop for Blank<'_> {
 /// # Safety
 /// `Blank::fill` made the tensor, and it is not used again.
 pub unsafe fn free(tensor: NonNull<c_void>) -> Holding {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller of this function has a tensor of `Blank::fill`.
     let holding = unsafe { tensor.cast::<Exported>().as_ref() }.holding;
     // SAFETY: `Blank::new` took it from malloc.
     unsafe { libc::free(tensor.as_ptr()) };

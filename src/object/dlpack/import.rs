@@ -24,10 +24,11 @@ pub struct Imported {
 unsafe impl Send for Imported {}
 
 impl Imported {
-    /// The tensor, its side and its memory, if an object of `bytes` can borrow that.
+    /// Returns the tensor, its side and the address of its memory, if an object of `bytes` can borrow the memory.
     ///
     /// # Safety
-    /// `tensor` points to a `DLManagedTensorVersioned`, or to a `DLManagedTensor` without `versioned`.
+    /// Tensor: `tensor` points to a `DLManagedTensorVersioned` or, without `versioned`, to a `DLManagedTensor`, and describes its memory
+    /// and its shape as DLPack prescribes.
     pub unsafe fn read(
         tensor: NonNull<c_void>,
         versioned: bool,
@@ -38,13 +39,13 @@ impl Imported {
         }
         let described = if versioned {
             let managed = tensor.cast::<ManagedVersioned>();
-            // SAFETY: the caller guarantees the type; every version begins with its number.
+            // SAFETY: the caller of this function guarantees Tensor; every version begins with its number.
             if unsafe { managed.cast::<u32>().read() } != MAJOR {
                 return Err(wrong(
                     "the tensor is not of DLPack's major version 1; ask its maker for max_version (1, 0)",
                 ));
             }
-            // SAFETY: the caller guarantees the type, and the version was checked.
+            // SAFETY: the caller of this function guarantees Tensor, and the version was checked.
             let managed = unsafe { managed.as_ref() };
             if managed.flags & READ_ONLY != 0 {
                 return Err(wrong(
@@ -53,7 +54,7 @@ impl Imported {
             }
             managed.tensor
         } else {
-            // SAFETY: the caller guarantees the type.
+            // SAFETY: the caller of this function guarantees Tensor.
             unsafe { tensor.cast::<Managed>().as_ref() }.tensor
         };
         let side = match described.device.kind {
@@ -61,7 +62,7 @@ impl Imported {
             CUDA | CUDA_MANAGED => Side::Device,
             _ => return Err(wrong("the tensor is neither on the CPU nor on a CUDA device; copy it to one of them")),
         };
-        // SAFETY: the caller guarantees that the tensor describes its shape correctly.
+        // SAFETY: the caller of this function guarantees Tensor.
         let held = unsafe { described.compact_bytes() }?;
         let refused = if held != bytes as u64 {
             "the tensor's bytes are not those of the object; make the object of the tensor's size"
@@ -87,14 +88,14 @@ impl Imported {
             return Some(unsafe { export::free(self.tensor) });
         }
         if nesting::nest(|| drop(Foreign(self))).is_none() {
-            // Too deep: the last holder's end waits. Without memory it does not.
+            // Ends that nest too deep wait in the thread's list, unless there is no memory for it.
             drop(FallibleArc::new(Foreign(self)));
         }
         None
     }
 }
 
-/// Its deleter may end another object with such a tensor, and so on.
+/// The deleter of a tensor may end another object that has such a tensor, and so on.
 struct Foreign(Imported);
 
 impl Drop for Foreign {
@@ -105,33 +106,33 @@ impl Drop for Foreign {
 }
 
 /// # Safety
-/// As for [`Imported::read`]; the tensor is not used again.
+/// Tensor, as in [`Imported::read`]. The tensor is not used again.
 pub unsafe fn delete(tensor: NonNull<c_void>, versioned: bool) {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller of this function guarantees Tensor.
     if let (_, Some(deleter)) = unsafe { makers(tensor, versioned) } {
         let ended = Ended;
-        // SAFETY: a deleter is called once, with its own tensor: the caller gives the tensor up.
+        // SAFETY: the caller of this function gives the tensor up, so its deleter is called once.
         unsafe { deleter(tensor.as_ptr()) };
         std::mem::forget(ended);
     }
 }
 
 /// # Safety
-/// As for [`Imported::read`].
+/// Tensor, as in [`Imported::read`].
 unsafe fn makers(tensor: NonNull<c_void>, versioned: bool) -> (*mut c_void, Option<Deleter>) {
     if versioned {
-        // SAFETY: the caller guarantees the type.
+        // SAFETY: the caller of this function guarantees Tensor.
         let managed = unsafe { tensor.cast::<ManagedVersioned>().as_ref() };
         (managed.context, managed.deleter)
     } else {
-        // SAFETY: the caller guarantees the type.
+        // SAFETY: the caller of this function guarantees Tensor.
         let managed = unsafe { tensor.cast::<Managed>().as_ref() };
         (managed.context, managed.deleter)
     }
 }
 
-/// Dropped only if the thread ends inside a deleter; the thread then sleeps until the process ends. CPython before 3.14 calls
-/// pthread_exit(3) on a thread that waits for the GIL during finalisation, as NumPy's deleter does, and unwinding this
+/// This guard is dropped only if the thread ends inside a deleter. The thread then sleeps until the process ends: CPython before
+/// 3.14 calls pthread_exit(3) on a thread that waits for the GIL during finalisation, as NumPy's deleter does, and unwinding this
 /// library's frames would end the process with a message.
 struct Ended;
 
@@ -161,7 +162,7 @@ impl Tensor {
         let count = usize::try_from(self.dimensions).ok().filter(|&count| count <= MOST_DIMENSIONS);
         let count = count.filter(|&count| count == 0 || !self.shape.is_null()).ok_or(wrong(odd))?;
         let numbers = |at: *const i64| {
-            // SAFETY: the caller guarantees `count` lengths, and strides unless they are null.
+            // SAFETY: the caller of this function guarantees `count` lengths, and as many strides unless they are NULL.
             (count > 0 && !at.is_null()).then(|| unsafe { std::slice::from_raw_parts(at, count) })
         };
         let shape = numbers(self.shape).unwrap_or_default();
