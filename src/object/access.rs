@@ -160,7 +160,7 @@ impl SyncedMemory {
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
-    /// As above, without the second try.
+    /// [`Self::with_host_block`] without the second try.
     #[inline]
     pub(super) fn with_host_block_at_once(
         &self,
@@ -216,7 +216,7 @@ impl SyncedMemory {
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
-    /// As above, without the second try.
+    /// [`Self::with_device_block`] without the second try.
     pub(super) fn with_device_block_at_once(
         &self,
         driver: &cuda::driver::Driver,

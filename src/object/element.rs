@@ -1,4 +1,4 @@
-/// Its numbers are those of `syncedmem_type_t`.
+/// The type of an array's elements. The numbers are those of `syncedmem_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum ElementType {
@@ -35,7 +35,7 @@ impl ElementType {
         }
     }
 
-    /// As NumPy spells it.
+    /// NumPy's name of the type.
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }

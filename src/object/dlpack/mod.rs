@@ -35,7 +35,7 @@ pub const CUDA_MANAGED: i32 = 13;
 pub struct DataType {
     /// `DLDataTypeCode`.
     pub code: u8,
-    /// Of one lane; an element has `lanes` of them.
+    /// Bits of one lane. An element has `lanes` lanes.
     pub bits: u8,
     pub lanes: u16,
 }
@@ -76,13 +76,13 @@ pub struct Tensor {
     pub dimensions: i32,
     pub data_type: DataType,
     pub shape: *mut i64,
-    /// In elements; null: contiguous in C order.
+    /// Strides in elements. NULL means contiguous in C order.
     pub strides: *mut i64,
-    /// Of the first element.
+    /// Offset of the first element, in bytes.
     pub byte_offset: u64,
 }
 
-/// Its argument is the tensor, of either kind.
+/// The deleter's argument is the tensor, of either kind.
 pub type Deleter = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// `DLManagedTensor`, from before DLPack 1.0.
@@ -90,7 +90,7 @@ pub type Deleter = unsafe extern "C-unwind" fn(*mut c_void);
 #[derive(Clone, Copy)]
 pub struct Managed {
     pub tensor: Tensor,
-    /// For the maker alone.
+    /// The maker's own value.
     pub context: *mut c_void,
     pub deleter: Option<Deleter>,
 }

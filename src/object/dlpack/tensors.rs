@@ -3,7 +3,7 @@
 //! While tensors of an object are in use, its memory is neither replaced nor given back; an object of `syncedmem_create`
 //! that is destroyed meanwhile ends with the last one.
 
-// Not loom's: the numbers only differ.
+// The numbers only distinguish objects, so loom need not model them.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use syncedmem_core::head::Side;

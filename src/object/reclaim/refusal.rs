@@ -23,7 +23,7 @@ pub fn name_layers() {
     }
 }
 
-/// Also the limit in bytes, of a device its memory; 0: none, or not known.
+/// The reason, and the limit in bytes, which is the memory of a device. 0 if there is no limit or it is not known.
 pub fn of(cause: Cause, asked: usize) -> (Refusal, u64) {
     match cause {
         Cause::Limit(limit) => (Refusal::HostLimit, limit),

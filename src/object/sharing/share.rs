@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
-// Not loom's: the numbers only differ.
+// Figures need no ordering, so loom need not model them.
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use syncedmem_core::head::Side;
