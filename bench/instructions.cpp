@@ -70,9 +70,6 @@ void prepare(const Library& library, const std::string& state) {
   if (state == "push") {
     call(library, "syncedmem_async_gpu_push", other, static_cast<void*>(nullptr));
     call(library, "syncedmem_wait", other);
-  } else if (state == "pin") {
-    call(library, "syncedmem_pin", other);
-    call(library, "syncedmem_unpin", other);
   } else if (state == "trace") {
     call(library, "syncedmem_trace_stop");
     std::remove(trace().c_str());

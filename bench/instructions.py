@@ -17,7 +17,6 @@ STATES = {
     "plain": "",
     "tensor": "while a tensor lives",
     "push": "after one push",
-    "pin": "after one pin",
     "trace": "after a trace",
 }
 # The most instructions that the library of names may add to a layer: some 30 microseconds.

@@ -62,9 +62,6 @@ TEST_F(WrapperOnTheDevice, SaysWhereTheBlocksAreAndWhoseAndGivesThemBack) {
   memory.release_gpu();
   EXPECT_EQ(memory.device_ordinal(), -1);
   EXPECT_FALSE(memory.owns_cpu());
-  memory.pin();
-  EXPECT_TRUE(memory.is_pinned());
-  memory.unpin();
   EXPECT_FALSE(memory.is_pinned());
 }
 

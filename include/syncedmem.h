@@ -1002,7 +1002,7 @@ syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
                                             int *ordinal);
 
 /**
- * Writes to `*pinned` whether this library page-locked the object's host memory, also by `syncedmem_pin`.
+ * Writes to `*pinned` whether this library allocated the object's host block page-locked.
  */
 syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
 
@@ -1015,34 +1015,6 @@ syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns)
  * As `syncedmem_owns_cpu`, for the device block.
  */
 syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
-
-/**
- * Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
- * Address and contents stay; copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
- * use it for memory that is copied repeatedly. Memory that is page-locked already stays as it is; if another library
- * did it, that one unlocks it.
- *
- * `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
- * released, the object grows or ends): free it after that. Unlocking waits for the context that was current at
- * `syncedmem_pin`, and for no other device. An owned block that is given back stays page-locked, as idle
- * `SYNCEDMEM_MEMORY_PINNED`, until `syncedmem_trim`, until memory runs out, or until its budget is exceeded.
- *
- * Objects that borrow the same address share the lock: the last one unlocks it. The driver refuses copies of memory
- * that is page-locked in part: page-lock the longest part first, and have no copies of overlapping memory in flight
- * while it is unlocked.
- *
- * Errors: `INVALID_STATE` (no host memory yet, or a shorter part of it is page-locked for another object),
- * `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`).
- *
- * # Safety
- * Borrowed memory stays until the object releases it.
- */
-syncedmem_status_t syncedmem_pin(struct syncedmem_t *mem);
-
-/**
- * Undoes `syncedmem_pin`, after a copy in flight. Blocks that were allocated page-locked stay so.
- */
-syncedmem_status_t syncedmem_unpin(struct syncedmem_t *mem);
 
 /**
  * Gives the idle blocks of a `syncedmem_memory_t` back to the system or the driver.
@@ -1089,9 +1061,8 @@ syncedmem_status_t syncedmem_set_pool_age(double seconds);
 syncedmem_status_t syncedmem_get_pool_age(double *seconds);
 
 /**
- * Sets how many bytes this library may page-lock in all: for objects, idle, and in place. Beyond that new host blocks
- * are pageable; page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of the process's
- * memory.
+ * Sets how many bytes this library may page-lock in all, for objects and idle. Beyond that new host blocks are pageable;
+ * page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of the process's memory.
  */
 syncedmem_status_t syncedmem_set_pinned_limit(size_t bytes);
 
@@ -1225,7 +1196,7 @@ syncedmem_status_t syncedmem_trace_stop(void);
  * copied.
  *
  * The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`) and traced as others. They are not kept for reuse, and
- * page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for
+ * page-locked only if `allocate` returns such memory. `allocate` is not called for
  * `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to make
  * room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
  *

@@ -216,14 +216,7 @@ class SyncedMemory : public CaffeHeads<void> {
   /// The ordinal of the device block's device; -1 without a block, or if the driver does not know it.
   int device_ordinal() const { return answer(syncedmem_device_ordinal); }
 
-  /// Page-locks the host memory in place, until unpin, or until the object releases it. Borrowed memory must stay until
-  /// then. Throws error (INVALID_STATE).
-  void pin() { check(syncedmem_pin(handle_)); }
-
-  /// Undoes pin.
-  void unpin() { check(syncedmem_unpin(handle_)); }
-
-  /// Whether this library page-locked the host memory.
+  /// Whether this library allocated the host block page-locked.
   bool is_pinned() const { return answer(syncedmem_is_pinned); }
 
   /// Whether the object has a block of that side that it frees.

@@ -53,16 +53,6 @@ def test_the_cuda_array_interface_is_that_of_version_3(driver: Driver, dtype: st
     assert (interface["typestr"], interface["descr"], interface["data"][1]) == ("|V6", structure.descr, True)
 
 
-def test_memory_can_be_pinned_and_unpinned(driver: Driver) -> None:
-    mem = SyncedMemory(1 << 20)
-    mem.mutable_cpu_data()[:] = 7
-    mem.pin()
-    assert mem.is_pinned and "pinned" in repr(mem)
-    assert (mem.cpu_data() == 7).all()
-    mem.unpin()
-    assert not mem.is_pinned
-
-
 # --- copies in flight -------------------------------------------------------------------------------
 
 

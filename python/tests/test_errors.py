@@ -35,7 +35,6 @@ NEEDS_A_GPU: list[Callable[[SyncedMemory], Any]] = [
     # An AttributeError would say that the protocol is absent.
     lambda mem: hasattr(mem.overwrite_gpu(), "__cuda_array_interface__"),
     lambda mem: mem.async_gpu_push(),
-    lambda mem: mem.pin(),
 ]
 
 
@@ -72,7 +71,6 @@ NAMED: dict[str, Callable[[], object]] = {
     "Mine.async_gpu_push: the head is": lambda: Mine(8).async_gpu_push(),
     "SyncedArray.__array_interface__: host allocation": lambda: np.asarray(SyncedMemory(2**47).array("u1")),
     "HostAccess.__enter__: host allocation": lambda: SyncedMemory(2**47).cpu().__enter__(),
-    "SyncedMemory.pin: ": lambda: Blob(2).data.memory.pin(),
     "Blob.data: the blob has no shape": lambda: Blob().data,
     "Blob.num: num, channels": lambda: Blob((1, 2, 3, 4, 5)).num,
     "Blob.share_data: the blob has 2": lambda: Blob(2).share_data(Blob(3)),
@@ -101,8 +99,11 @@ def test_advice_names_the_functions_of_python(tmp_path: Path, driver: Driver) ->
     path.write_bytes(models.LENET)
     with pytest.raises(Error, match="open it with open_caffemodel$"):
         syncedmem.load_binaryproto(path)
-    with pytest.raises(Error, match=r"touch its host side first \(cpu_data or overwrite_cpu_data\), or lend it yours \(set_cpu_data\)$"):
-        SyncedMemory(8).pin()
+    mem = SyncedMemory(8)
+    mem.mutable_cpu_data()[:] = 1
+    mem.discard()
+    with pytest.raises(Error, match=r"given up \(discard\), .*\(mutable_cpu_data begins with zeros\)$"):
+        mem.cpu_data()
 
 
 def test_errors_about_a_model_name_its_file(tmp_path: Path) -> None:

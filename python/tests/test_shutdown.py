@@ -74,9 +74,9 @@ class Fails:
         self.mem, self.error = SyncedMemory(8), syncedmem.Error
     def __del__(self):
         try:
-            self.mem.pin()
+            self.mem.release_cpu()
         except self.error as error:
-            assert str(error).startswith("SyncedMemory.pin: the object has no host memory")
+            assert str(error).startswith("SyncedMemory.release_cpu: the host side")
 builtins.kept = Fails()""",
     "a function that runs at the exit": """
 mem = SyncedMemory(1 << 20); array = mem.mutable_cpu_data()
@@ -172,7 +172,6 @@ driver = cuda_driver.find()
 syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
 mem = SyncedMemory(65536)
 mem.set_cpu_data(np.zeros(65536, "u1"))
-mem.pin()
 def last():
     ctypes.PyDLL(driver.library._name).simcuda_release_streams()
     alone()

@@ -70,9 +70,7 @@ impl From<Error> for syncedmem_status_t {
             | Error::NotRedundant { .. }
             | Error::NotAtCpu { .. }
             | Error::NothingToPull
-            | Error::NothingToPin
-            | Error::BlocksAreMallocs
-            | Error::PinnedInPart => SYNCEDMEM_ERROR_INVALID_STATE,
+            | Error::BlocksAreMallocs => SYNCEDMEM_ERROR_INVALID_STATE,
             Error::Driver(_) | Error::Captured(_) | Error::DeviceReset => SYNCEDMEM_ERROR_DRIVER,
             Error::Pending(_) => SYNCEDMEM_ERROR_PENDING,
             Error::WrongDevice { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,

@@ -93,8 +93,6 @@ entry_points! {
         cuMemGetInfo_v2 as mem_info(free: *mut usize, total: *mut usize);
         cuMemHostAlloc as host_alloc(address: *mut *mut c_void, bytes: usize, flags: c_uint);
         cuMemFreeHost as host_free(address: *mut c_void);
-        cuMemHostRegister_v2 as host_register(address: *mut c_void, bytes: usize, flags: c_uint);
-        cuMemHostUnregister as host_unregister(address: *mut c_void);
         /// Between any two addresses of the unified address space.
         cuMemcpy as copy(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
         cuMemcpyAsync as copy_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);

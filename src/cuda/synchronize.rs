@@ -4,7 +4,6 @@ use syncedmem_trace::event::What;
 
 use super::capture::{self, RelaxedCapture};
 use super::driver::{Driver, Stream};
-use super::status;
 use crate::error::DriverFailure;
 use crate::observe::recorder::{self, NOTHING};
 
@@ -17,18 +16,6 @@ pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     driver.synchronize_context()?;
     span.end(NOTHING, || What::Synchronised);
     Ok(())
-}
-
-/// If [`context`] might invalidate a capture, waits for the legacy default stream, and so for every blocking stream, unless
-/// one of these is captured.
-pub fn context_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
-    match context(driver) {
-        Err(failure) if status::is_capture_error(failure.status) => match legacy_stream(driver) {
-            Err(failure) if status::is_capture_error(failure.status) => Ok(()),
-            answer => answer,
-        },
-        answer => answer,
-    }
 }
 
 pub fn legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {

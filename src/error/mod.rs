@@ -59,10 +59,8 @@ pub enum Error {
         head: Head,
     },
     NothingToPull,
-    NothingToPin,
     /// `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
     BlocksAreMallocs,
-    PinnedInPart,
     Exported {
         host: usize,
         device: usize,
@@ -160,18 +158,10 @@ impl fmt::Display for Error {
             Error::NothingToPull => f.write_str(
                 "there is no data on the device to pull: the head is UNINITIALIZED; call mutable_gpu_data first",
             ),
-            Error::NothingToPin => f.write_str(
-                "the object has no host memory to page-lock; touch its host side first (syncedmem_cpu_data or \
-                 syncedmem_overwrite_cpu_data), or lend it yours (syncedmem_set_cpu_data)",
-            ),
             Error::BlocksAreMallocs => f.write_str(
                 "free() must be able to free each host block (SYNCEDMEM_HOST_BLOCKS is malloc, or another copy of this library \
                  is loaded), which it cannot with another allocator; unset the variable, load one copy, or replace malloc \
                  itself (LD_PRELOAD)",
-            ),
-            Error::PinnedInPart => f.write_str(
-                "another object has a shorter part of this memory page-locked; unpin that one first, or pin the longer \
-                 one before it",
             ),
             Error::Exported { host, device } => write!(
                 f,

@@ -1,7 +1,6 @@
-//! The table of blocks: who made each one, for which object, and whether the driver page-locked it where it is.
+//! The table of blocks: who made each one, and for which object.
 //!
-//! A block without an entry came from malloc's family, of this library or of an inlined original. Such a block, and a
-//! borrowed one, has an entry while the driver has it registered. The flag [`RECORDED`] is set while an entry may be of
+//! A block without an entry came from malloc's family, of this library or of an inlined original. The flag [`RECORDED`] is set while an entry may be of
 //! any address, or an allocator of the program's is set: without it, a block with an entry begins a page, and the others
 //! are freed without a look.
 //!
@@ -16,7 +15,6 @@ use syncedmem_core::address_hash::{AddressMap, address_map};
 use syncedmem_core::head::Side;
 
 use super::driver::allocation::Allocation;
-use super::driver::host_register::Registration;
 use super::host::allocator::Functions;
 use super::mapping::Mapping;
 use crate::error::Cause;
@@ -29,7 +27,6 @@ pub struct Block {
     pub bytes: usize,
     /// The object's address.
     pub holder: usize,
-    pub registration: Option<Registered>,
 }
 
 #[derive(Clone, Copy)]
@@ -43,62 +40,11 @@ pub enum Maker {
     Arena,
     /// A thread's arena on the device lent it, out of a block of the driver's.
     DeviceArena(Allocation),
-    /// malloc, or the lender of borrowed memory: the block has an entry only while it is registered.
-    Elsewhere,
-}
-
-impl Maker {
-    fn is_known(&self) -> bool {
-        !matches!(self, Maker::Elsewhere)
-    }
-}
-
-/// Memory that the driver page-locked where it is.
-pub struct Registered {
-    pub bytes: usize,
-    pub stage: Stage,
-    /// The objects that need it so, by address.
-    pub holders: Vec<usize>,
-    /// Whether the block's object has freed it.
-    pub is_left: bool,
-}
-
-#[derive(Clone, Copy)]
-pub enum Stage {
-    /// A thread changes it.
-    Busy,
-    Done(Registration),
-}
-
-impl Registered {
-    pub fn done(&self) -> Option<Registration> {
-        match self.stage {
-            Stage::Done(registration) => Some(registration),
-            Stage::Busy => None,
-        }
-    }
-
-    /// The object at `holder` needs it; `false`: there is no memory to note that.
-    pub fn hold(&mut self, holder: usize) -> bool {
-        if !self.holders.contains(&holder) {
-            if self.holders.try_reserve(1).is_err() {
-                return false;
-            }
-            self.holders.push(holder);
-        }
-        true
-    }
-
-    /// Whether the object at `holder` needed it; it does not any more.
-    pub fn let_go(&mut self, holder: usize) -> bool {
-        let at = self.holders.iter().position(|&other| other == holder);
-        at.map(|at| self.holders.swap_remove(at)).is_some()
-    }
 }
 
 impl Block {
     pub fn new(maker: Maker, bytes: usize, holder: usize) -> Block {
-        Block { maker, bytes, holder, registration: None }
+        Block { maker, bytes, holder }
     }
 
     /// Bytes of a mapping behind the object's.
@@ -117,7 +63,7 @@ impl Block {
     }
 
     fn may_begin_anywhere(&self) -> bool {
-        matches!(self.maker, Maker::Program(_) | Maker::Arena | Maker::Elsewhere) || self.registration.is_some()
+        matches!(self.maker, Maker::Program(_) | Maker::Arena)
     }
 }
 
@@ -160,19 +106,14 @@ impl Table {
         self.blocks.get_mut(&key(address))
     }
 
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut Block)> {
-        self.blocks.iter_mut().map(|(&address, block)| (address, block))
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = (usize, &Block)> {
         self.blocks.iter().map(|(&address, block)| (address, block))
     }
 
-    /// Also returns the block that was at the address: other code has freed it. Memory that is registered stays so.
-    pub fn insert(&mut self, address: NonNull<c_void>, mut block: Block) -> Result<Option<Block>, Cause> {
+    /// Also returns the block that was at the address: other code has freed it.
+    pub fn insert(&mut self, address: NonNull<c_void>, block: Block) -> Result<Option<Block>, Cause> {
         self.blocks.try_reserve(1).map_err(|_| Cause::Bookkeeping)?;
-        let mut gone = self.remove(address);
-        block.registration = block.registration.or_else(|| gone.as_mut()?.registration.take());
+        let gone = self.remove(address);
         SPARE.fetch_add(block.spare(), Relaxed);
         self.anywhere += usize::from(block.may_begin_anywhere());
         self.blocks.insert(key(address), block);
@@ -186,18 +127,6 @@ impl Table {
         self.anywhere -= usize::from(block.may_begin_anywhere());
         self.update_flag();
         Some(block)
-    }
-
-    /// Registers a block, which has an entry, or ends its registration.
-    pub fn set_registration(&mut self, address: NonNull<c_void>, registration: Option<Registered>) {
-        let Some(block) = self.blocks.get_mut(&key(address)) else { return };
-        let (before, is_needed) = (block.may_begin_anywhere(), registration.is_some() || block.maker.is_known());
-        block.registration = registration;
-        self.anywhere = self.anywhere + usize::from(block.may_begin_anywhere()) - usize::from(before);
-        if !is_needed {
-            self.remove(address);
-        }
-        self.update_flag();
     }
 
     /// Under the lock, because a thread that frees a block reads the flag after the block got its entry.
@@ -220,24 +149,16 @@ pub enum Freed {
     Unknown,
     /// Another object holds a block at the address: a reset of the device has ended the one to free.
     Anothers,
-    /// It stays registered, and has so many bytes.
-    Registered(Maker, usize),
     /// The caller gives it back to its maker; the object asked for so many bytes.
     Of(Maker, usize),
 }
 
 pub fn free(address: NonNull<c_void>, holder: usize) -> Freed {
     with(|table| {
-        let Some(block) = table.get_mut(address) else { return Freed::Unknown };
+        let Some(block) = table.get(address) else { return Freed::Unknown };
         let (maker, bytes) = (block.maker, block.bytes);
-        match (maker, &mut block.registration) {
-            (Maker::Driver(_) | Maker::DeviceArena(_), _) if block.holder != holder => return Freed::Anothers,
-            (Maker::Driver(_) | Maker::DeviceArena(_), _) | (_, None) => {}
-            (_, Some(registered)) => {
-                registered.let_go(holder);
-                registered.is_left = true;
-                return Freed::Registered(maker, bytes);
-            }
+        if matches!(maker, Maker::Driver(_) | Maker::DeviceArena(_)) && block.holder != holder {
+            return Freed::Anothers;
         }
         table.remove(address);
         Freed::Of(maker, bytes)

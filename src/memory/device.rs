@@ -108,7 +108,7 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
                 let _ = unsafe { free_unknown(driver, address) };
             }
         }
-        Freed::Anothers | Freed::Registered(..) => {}
+        Freed::Anothers => {}
     }
 }
 

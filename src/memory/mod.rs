@@ -25,8 +25,6 @@ unsafe fn give_back(address: NonNull<c_void>, maker: Maker, bytes: usize) {
     match maker {
         // SAFETY: the caller of `give_back` guarantees that nothing uses the block.
         Maker::Mapping(mapping) => unsafe { cache::host::free(Kept::Mapped(mapping), bytes) },
-        // SAFETY: as for a mapping; a block that its object owned and that had an entry only as registered is malloc's.
-        Maker::Elsewhere => unsafe { cache::host::free(Kept::Malloc(address), bytes) },
         // SAFETY: as for a mapping.
         Maker::Driver(allocation) => unsafe { driver::allocator::give_back(address, allocation) },
         Maker::Arena => arena::host::give_back(address),

@@ -281,7 +281,7 @@ impl SyncedMemory {
         to: Side,
     ) -> Endpoints {
         let owner = state.word.owns_device().then_some(self.address());
-        Endpoints { device, host, to, owner, pinned: self.hold_pinned(state, host) }
+        Endpoints { device, host, to, owner, pinned: state.word.is_pinned() }
     }
 
     #[cold]

@@ -13,7 +13,6 @@ mod in_flight;
 mod lifecycle;
 mod object_state;
 pub mod owner;
-mod pin_in_place;
 mod push_pull;
 mod query;
 mod reclaim;
@@ -119,13 +118,7 @@ impl SyncedMemory {
         let host = self.block(word, Side::Host);
         let device = self.block(word, Side::Device).filter(|_| word.owns_device());
         let owned = |address| host::Owned { address, bytes, pinned: word.is_pinned(), holder };
-        // Of a touched object: before that the flags hold anything where an old Caffe's constructor is inlined.
-        let may_be_registered = |_: &NonNull<c_void>| !word.owns_host() && host::registration::is_used();
-        Detached {
-            host: host.filter(|_| word.owns_host()).map(owned),
-            device: device.map(|address| (address, holder)),
-            borrowed: host.filter(may_be_registered).map(|address| (address, holder)),
-        }
+        Detached { host: host.filter(|_| word.owns_host()).map(owned), device: device.map(|address| (address, holder)) }
     }
 
     fn claim(&self, blocking: Blocking) -> Result<Claim<'static>, NoClaim> {

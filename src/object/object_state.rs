@@ -68,8 +68,6 @@ impl ObjectState {
 pub(super) struct Detached {
     pub host: Option<host::Owned>,
     pub device: Option<(NonNull<c_void>, usize)>,
-    /// Borrowed host memory, which may be registered for the object.
-    pub borrowed: Option<(NonNull<c_void>, usize)>,
 }
 
 impl Detached {
@@ -93,9 +91,6 @@ impl Detached {
         if let Some(block) = self.host {
             // SAFETY: the caller guarantees it.
             unsafe { host::free(block) };
-        }
-        if let Some((address, holder)) = self.borrowed {
-            host::registration::let_go(holder, address);
         }
         if let Some((address, holder)) = self.device {
             // SAFETY: the caller guarantees it.

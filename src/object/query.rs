@@ -3,7 +3,6 @@ use syncedmem_core::head::Side;
 use super::SyncedMemory;
 use crate::error::Error;
 use crate::memory::device;
-use crate::memory::host::registration;
 use crate::observe::trace;
 
 impl SyncedMemory {
@@ -12,10 +11,9 @@ impl SyncedMemory {
         Ok(self.state()?.device.and_then(device::ordinal))
     }
 
-    /// Whether this library page-locked the host memory.
+    /// Whether this library allocated the host block page-locked.
     pub fn is_pinned(&self) -> Result<bool, Error> {
-        let now = self.state()?;
-        Ok(now.host.is_some_and(|host| now.word.is_pinned() || registration::is_registered(host)))
+        self.state().map(|now| now.host.is_some() && now.word.is_pinned())
     }
 
     /// Names the object in the trace, if there is one.

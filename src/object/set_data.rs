@@ -9,7 +9,7 @@ use syncedmem_trace::event::What;
 
 use super::dlpack::Imported;
 use super::dlpack::exchange;
-use super::{Claim, Detached, Entry, ObjectState, SyncedMemory};
+use super::{Claim, Entry, ObjectState, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;
 use crate::memory::host;
@@ -86,10 +86,7 @@ impl SyncedMemory {
         side: Side,
         imported: Option<Imported>,
     ) {
-        let owned = self.owned(now.word);
-        // Memory that is borrowed again stays registered.
-        let borrowed = owned.borrowed.filter(|&(at, _)| side == Side::Host && next.host != Some(at));
-        let old = Detached { borrowed, ..owned.of(side) };
+        let old = self.owned(now.word).of(side);
         let before = self.publish_with(claim, next, |entry| entry.tensors.exchange(side, imported));
         // SAFETY: the object no longer refers to the block, and the caller of this function gave up pointers to it.
         unsafe { old.free() };

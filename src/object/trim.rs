@@ -6,24 +6,23 @@ use crate::memory::arena;
 use crate::memory::arena::device::Devices;
 use crate::memory::cache;
 use crate::memory::cache::budget;
-use crate::memory::host::registration;
 
 /// Waits for the blocks' contexts, and returns the bytes that it gave back.
 pub fn trim(kind: Kind) -> u64 {
-    give_back(kind, cache::device::give_back_all, registration::give_back_all, Devices::All)
+    give_back(kind, cache::device::give_back_all, Devices::All)
 }
 
 /// As [`trim`], for the thread's current device alone: without a wait for others.
 pub fn trim_current_device(kind: Kind) -> u64 {
     let current = driver_in_use().and_then(|driver| current_device(driver).ok());
     let here = current.map_or(Devices::Unknown, Devices::Only);
-    give_back(kind, cache::device::give_back_near, registration::give_back_near, here)
+    give_back(kind, cache::device::give_back_near, here)
 }
 
-fn give_back(kind: Kind, from_driver: impl Fn(Kind) -> u64, registered: impl Fn() -> u64, devices: Devices) -> u64 {
+fn give_back(kind: Kind, from_driver: impl Fn(Kind) -> u64, devices: Devices) -> u64 {
     match kind {
         Kind::Pageable => cache::host::give_back_all() + arena::host::release_idle(),
-        Kind::Pinned => from_driver(kind) + registered(),
+        Kind::Pinned => from_driver(kind),
         Kind::Device => arena::device::release_idle(devices) + from_driver(kind),
     }
 }
@@ -31,8 +30,7 @@ fn give_back(kind: Kind, from_driver: impl Fn(Kind) -> u64, registered: impl Fn(
 pub fn idle(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => cache::host::idle(),
-        Kind::Pinned => cache::device::idle(kind) + registration::idle(),
-        Kind::Device => cache::device::idle(kind),
+        Kind::Pinned | Kind::Device => cache::device::idle(kind),
     }
 }
 
@@ -47,10 +45,6 @@ pub fn budget(kind: Kind) -> u64 {
 pub fn reduce(kind: Kind) {
     match kind {
         Kind::Pageable => cache::host::reduce(),
-        Kind::Pinned => {
-            cache::device::reduce(kind);
-            registration::reduce();
-        }
-        Kind::Device => cache::device::reduce(kind),
+        Kind::Pinned | Kind::Device => cache::device::reduce(kind),
     }
 }

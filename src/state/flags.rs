@@ -24,7 +24,7 @@ pub const UNSETTLED: Flags = Flags(256);
 pub const CHECKED: Flags = Flags(512);
 /// A setting, a callback or a GPU build of Caffe may ask for page-locked host blocks.
 pub const MAY_PIN: Flags = Flags(1024);
-/// A small block may have an entry in the table of blocks: it is an allocator's of the program, an arena's, or registered.
+/// A small block may have an entry in the table of blocks: it is an arena's, or the program's allocator's.
 pub const RECORDED: Flags = Flags(2048);
 /// An object has given up its contents or shares its memory, or one did before.
 pub const SHARING: Flags = Flags(4096);

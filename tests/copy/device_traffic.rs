@@ -1,6 +1,7 @@
 //! What reaches the driver, call by call: as few copies as there can be. `tests/object/device_sequences.rs` checks that no call is
 //! made where nothing is to be done.
 
+use crate::support::pools::{POOLS, filled};
 use crate::support::states::*;
 use crate::support::*;
 
@@ -129,11 +130,22 @@ fn device_memory_that_was_lent_and_is_freed_is_not_copied() {
     assert_eq!(object.head(), 1);
 }
 
+fn a_copy_does_not_query_the_device() {
+    let gpu = &simulated_gpu();
+    let ((), calls) = gpu.watch(|| {
+        let mut object = filled(5000, 1);
+        object.mutable_gpu_data().unwrap();
+        object.cpu_data().unwrap();
+    });
+    assert!(!names(&calls).contains(&"cuDeviceGetAttribute"), "{calls:?}");
+}
+
 crate::support::harness::tests![
     device_memory_that_was_lent_and_is_freed_is_not_copied,
     a_new_device_side_is_zeroed_without_a_copy,
     an_overwritten_device_side_is_neither_zeroed_nor_copied,
     is_ready_makes_at_most_one_query_and_none_once_it_said_yes,
     a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream,
-    an_object_of_no_bytes_allocates_nothing_and_has_no_device_address,
+    an_object_of_no_bytes_allocates_nothing_and_has_no_device_address;
+    alone_with_driver(&[POOLS]): a_copy_does_not_query_the_device
 ];

@@ -5,7 +5,6 @@ use crate::support::pools::*;
 use crate::support::*;
 
 const BYTES: usize = 5000;
-const LARGE: usize = 3 * MIB;
 
 /// What the library does by itself while `capture` goes on, on this thread and on another.
 fn beside(gpu: &Gpu, flags: u32, mode: i32, what: &str, work: impl Fn() + Send + Sync) {
@@ -24,8 +23,7 @@ fn beside(gpu: &Gpu, flags: u32, mode: i32, what: &str, work: impl Fn() + Send +
 const CAPTURES: [(u32, i32); 4] =
     [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, THREAD_LOCAL), (BLOCKING, GLOBAL), (BLOCKING, RELAXED)];
 
-/// What the library does as the capture goes on: its name, and the work, with a stream of the program's. Where it keeps no block, and
-/// where it does.
+/// What the library does as the capture goes on: its name, and the work, with a stream of the program's.
 type Work = (&'static str, fn(&Gpu, usize));
 
 const WITHOUT_POOLS: [Work; 3] = [
@@ -35,21 +33,6 @@ const WITHOUT_POOLS: [Work; 3] = [
         let mut object = on_host(BYTES);
         let status = object.push(std::ptr::with_exposed_provenance_mut(stream));
         assert_eq!((status, object.wait()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS), "{}", last_error());
-    }),
-];
-
-const WITH_POOLS: [Work; 2] = [
-    ("memory of its own is pinned", |_, _| {
-        let mut object = filled(BYTES, 1);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-    }),
-    ("memory that is lent is pinned, and its owner frees it", |gpu, _| {
-        let mut lent = vec![0u8; LARGE];
-        let before = alive(gpu).map(|alive| alive.registered_blocks);
-        let mut object = Object::borrowing(&mut lent);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        drop(object);
-        assert_eq!(alive(gpu).map(|alive| alive.registered_blocks), before);
     }),
 ];
 
@@ -70,15 +53,6 @@ fn without_pools_objects_come_and_go_beside_a_capture() {
         });
     }
     assert_eq!(alive(gpu).map_or(0, |alive| alive.device_blocks), 0);
-}
-
-fn memory_is_pinned_and_unpinned_beside_a_capture() {
-    let gpu = &gpu();
-    for (flags, mode) in [(BLOCKING, GLOBAL), (BLOCKING, THREAD_LOCAL), (NON_BLOCKING, GLOBAL)] {
-        for (what, work) in WITH_POOLS {
-            beside(gpu, flags, mode, what, || work(gpu, 0));
-        }
-    }
 }
 
 fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of() {
@@ -209,7 +183,6 @@ crate::support::harness::tests![
     a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there;
     alone_with_driver(&[POOLS]):
     without_pools_objects_come_and_go_beside_a_capture,
-    memory_is_pinned_and_unpinned_beside_a_capture,
     with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of,
     a_copy_in_flight_is_waited_for_beside_a_capture,
     a_threads_capture_mode_is_left_as_it_was_whatever_fails,

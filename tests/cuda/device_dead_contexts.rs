@@ -61,10 +61,10 @@ const SCENES: [Scene; 11] = [
             drop(filled(2 * BYTES, 1));
         },
     ),
-    (push_from_pinned_memory, drop),
+    (push, drop),
     // It says once that the copy is lost.
-    (push_from_pinned_memory, |mut object| {
-        assert_eq!((object.unpin(), object.unpin()), (SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS), "{}", last_error());
+    (push, |mut object| {
+        assert_eq!((object.wait(), object.wait()), (SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS), "{}", last_error());
     }),
     (
         |object| assert_eq!(object.pull(std::ptr::null_mut()), SYNCEDMEM_SUCCESS),
@@ -91,10 +91,8 @@ const SCENES: [Scene; 11] = [
     (|_| (), |mut object| _ = object.release_cpu()),
 ];
 
-fn push_from_pinned_memory(object: &mut Object) {
-    let lent = Box::leak(Box::new([0u8; BYTES]));
-    assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+fn push(object: &mut Object) {
+    object.mutable_cpu_data().unwrap();
     assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
 }
 

@@ -3,7 +3,7 @@
 use crate::support::pools::*;
 use crate::support::*;
 
-/// The driver has no numbers for page-locked and registered memory.
+/// The driver has no numbers for page-locked memory.
 const NO_IDS: (&str, &str) = ("SIMCUDA_NO_HOST_IDS", "1");
 
 /// How many page-locked blocks the driver was asked for.
@@ -49,20 +49,6 @@ fn a_block_without_a_number_is_not_handed_out_after_a_reset() {
             assert_eq!(made(gpu), 1, "{context_is_current}");
         }
     });
-}
-
-fn memory_without_a_number_is_unpinned_once_and_not_after_a_reset() {
-    let gpu = &simulated_gpu();
-    let mut object = filled(5000, 1);
-    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-    assert_eq!((object.is_pinned(), gpu.alive().registered_blocks), (true, 1));
-    assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-    assert_eq!(gpu.alive().registered_blocks, 0);
-    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-    gpu.control().simcuda_clear_log();
-    assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-    assert_eq!(gpu.calls_of(c"cuMemHostUnregister"), 0);
 }
 
 fn type_number_and_context_are_asked_for_in_one_call() {
@@ -133,7 +119,6 @@ crate::support::harness::tests![
     page_locked_blocks_without_a_number_are_kept_for_the_next_object,
     a_block_without_a_number_is_not_handed_out_after_a_reset,
     a_push_that_a_reset_overtook_says_so_whether_or_not_its_context_is_current;
-    alone_with_driver(&[NO_IDS, POOLS]): memory_without_a_number_is_unpinned_once_and_not_after_a_reset;
     alone_with_driver(&[POOLS]):
     a_driver_that_does_not_know_an_attribute_still_says_where_memory_is,
     a_look_up_that_fails_for_the_threads_own_context_loses_no_block,

@@ -5,7 +5,6 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
-mod device_attributes;
 mod device_capture;
 mod device_capture_beside;
 mod device_contexts;
@@ -17,7 +16,6 @@ mod device_resets;
 mod support;
 
 support::harness::suites![
-    device_attributes,
     device_capture,
     device_capture_beside,
     device_contexts,

@@ -33,7 +33,7 @@ fn nothing(_: &Gpu) {
     trim(ALL);
 }
 
-const DEEDS: [Deed; 11] = [
+const DEEDS: [Deed; 9] = [
     ("a device block comes back", fill_pools, |_| on_device(BYTES).is_some()),
     ("a page-locked block comes back", fill_pools, |_| on_host(BYTES).is_some()),
     ("a large page-locked block comes back", fill_pools, |_| on_host(LARGE).is_some()),
@@ -51,22 +51,7 @@ const DEEDS: [Deed; 11] = [
         status == SYNCEDMEM_SUCCESS && on_device(BYTES).is_some()
     }),
     ("what lies idle makes room", fill_pools, |_| on_device(MEMORY - 2000).is_some()),
-    ("memory of its own is pinned and unpinned", nothing, |_| pins_and_unpins(&mut filled(BYTES, 1))),
-    ("memory that is lent is pinned and unpinned", nothing, |_| {
-        let mut lent = vec![1; BYTES];
-        pins_and_unpins(&mut Object::borrowing(&mut lent))
-    }),
 ];
-
-/// What fails leaves the object as it was, says why, and may be done again.
-fn pins_and_unpins(object: &mut Storage) -> bool {
-    [(Storage::pin as fn(&mut _) -> _, true), (Storage::unpin, false)].into_iter().all(|(attempt, pins)| {
-        let done = attempt(object) == SYNCEDMEM_SUCCESS;
-        assert_eq!((object.is_pinned(), object.head()), (pins == done, 1), "{}", last_error());
-        assert!(done || last_error().contains(" returned "), "it names the call and the status: {}", last_error());
-        done || attempt(object) == SYNCEDMEM_SUCCESS && object.is_pinned() == pins
-    })
-}
 
 /// Afterwards the pools work: blocks are their objects' own, and what they hold stays.
 fn works(gpu: &Gpu, what: &str) {
@@ -91,13 +76,13 @@ fn balances(gpu: &Gpu, what: &str) {
     for _ in 0..3 {
         trim(ALL);
         let account = gpu.account();
-        if account.device_blocks + account.pinned_blocks + account.registered_blocks == 0 {
+        if account.device_blocks + account.pinned_blocks == 0 {
             break;
         }
         drop((on_device(BYTES), on_host(BYTES)));
     }
     let account = gpu.account();
-    assert_eq!((account.device_blocks, account.pinned_blocks, account.registered_blocks), (0, 0, 0), "{what}");
+    assert_eq!((account.device_blocks, account.pinned_blocks), (0, 0), "{what}");
     assert_eq!(idle(ALL), 0, "{what}");
     // After such memory is given back, the driver is asked for some again.
     let mut block = std::ptr::null_mut();

@@ -34,31 +34,6 @@ fn beside_a_busy_device(gpu: &Gpu, what: &str, work: impl FnOnce() + Send) {
     gpu.within(1, || assert_eq!(gpu.cuMemFree_v2(block), 0));
 }
 
-/// An object of device 0 whose host memory, lent or its own, was pinned where it is.
-fn pinned(lent: Option<&mut Vec<u8>>) -> Object {
-    let mut object = filled(BYTES, 1);
-    if let Some(lent) = lent {
-        assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-    }
-    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-    object
-}
-
-fn memory_that_was_pinned_is_let_go_without_a_wait_for_another_device() {
-    let gpu = &simulated_gpu();
-    gpu.primary(1);
-    let mut lent = vec![0; BYTES];
-    let object = pinned(Some(&mut lent));
-    beside_a_busy_device(gpu, "the end of an object to which memory was lent", || drop(object));
-    assert_eq!(gpu.alive().registered_blocks, 0, "its owner may free it now");
-    let mut object = pinned(None);
-    beside_a_busy_device(gpu, "unpin", || assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS));
-    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-    beside_a_busy_device(gpu, "the end of an object with a block of its own", || drop(object));
-    beside_a_busy_device(gpu, "a trim", || trim(ALL));
-    assert_eq!(gpu.alive().registered_blocks, 0);
-}
-
 /// Blocks of both sides that device 1's stream may be using still, and that lie idle.
 fn idle_of_device_1(gpu: &Gpu) {
     let _pinning = Pinning::always();
@@ -102,48 +77,9 @@ fn a_block_comes_back_without_a_wait_for_another_device() {
     beside_a_busy_device(gpu, "a block that comes back", || drop(gpu.within(0, || on_device(BYTES))));
 }
 
-fn memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded() {
-    let gpu = &simulated_gpu();
-    let ((), calls) = gpu.watch(|| drop(pinned(None)));
-    assert!(!names(&calls).contains(&"cuMemHostUnregister"), "{calls:?}");
-    assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (1, BYTES));
-    trim(PINNED);
-    assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
-    set_budget(3 * BYTES);
-    for _ in 0..10 {
-        drop(pinned(None));
-        assert!(idle(PINNED) <= 4 * BYTES, "{}", idle(PINNED));
-    }
-    set_pools(false);
-    assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
-    // Without pools, too, no free unregisters; the next one that pins does.
-    for _ in 0..10 {
-        drop(pinned(None));
-        assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (1, BYTES));
-    }
-}
-
-fn threads_that_end_pinned_objects_beside_trims_leave_nothing_behind() {
-    let gpu = &simulated_gpu();
-    at_once(4, |thread| {
-        for _ in 0..100 {
-            let mut object = pinned(None);
-            if thread == 0 {
-                trim(PINNED);
-            }
-            assert!(all_are(object.cpu_data().unwrap(), BYTES, 1), "another thread has freed it");
-        }
-    });
-    trim(PINNED);
-    assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
-}
-
 crate::support::harness::tests![
     alone_with_driver(&[POOLS]):
-    threads_that_end_pinned_objects_beside_trims_leave_nothing_behind,
-    memory_that_was_pinned_is_let_go_without_a_wait_for_another_device,
     a_block_comes_back_without_a_wait_for_another_device,
-    a_free_beyond_the_budget_does_not_wait_for_another_device,
-    memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded;
+    a_free_beyond_the_budget_does_not_wait_for_another_device;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]): an_allocation_that_finds_no_memory_does_not_wait_for_another_device
 ];

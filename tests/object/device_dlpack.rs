@@ -3,10 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::support::driver;
 use crate::support::tensor::*;
 use crate::support::*;
-use syncedmem::abi::caffe;
 
 const BYTES: usize = 9600;
 const FLOATS_THERE: Ask<'static> =
@@ -166,14 +164,10 @@ fn an_object_that_is_destroyed_ends_with_its_last_tensor_of_either_side() {
     }
 }
 
-/// Pinned memory with a pattern, and a tensor of it whose deleter notes down what is there, and whether any memory is
-/// registered, and overwrites it.
-fn lent(gpu: &Gpu, memory: *mut u8, seen: &Rc<RefCell<Vec<u8>>>) -> Calling {
-    let (control, seen) = (gpu.is_simulated().then(|| gpu.control()), seen.clone());
+/// A tensor of `memory`. Its deleter copies the contents to `seen` and overwrites them.
+fn lent(memory: *mut u8, seen: &Rc<RefCell<Vec<u8>>>) -> Calling {
+    let seen = seen.clone();
     Calling::new(memory, BYTES, move || {
-        let mut account = driver::Account { size: size_of::<driver::Account>(), ..Default::default() };
-        control.inspect(|control| control.simcuda_account(&mut account));
-        assert_eq!(account.registered_blocks, 0, "it is the driver's no more");
         let bytes = unsafe { std::slice::from_raw_parts_mut(memory, BYTES) };
         seen.replace(bytes.to_vec());
         bytes.fill(0xEE);
@@ -185,7 +179,7 @@ fn lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it() {
     let (stream, memory, other, seen) = (gpu.stream(), gpu.pinned(BYTES), gpu.pinned(BYTES), Rc::default());
     for push in [true, false] {
         let mut object = Object::new(BYTES);
-        let mut tensor = lent(&gpu, memory.pointer(), &seen);
+        let mut tensor = lent(memory.pointer(), &seen);
         unsafe { memory.pointer().copy_from(pattern(5, BYTES).as_ptr(), BYTES) };
         assert_eq!(unsafe { syncedmem_set_dlpack(object.mem(), tensor.address(), true) }, SYNCEDMEM_SUCCESS);
         stream.delay(20_000);
@@ -209,29 +203,6 @@ fn lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it() {
     }
 }
 
-fn lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go() {
-    let gpu = gpu();
-    let (mut memory, seen) = (vec![7u8; BYTES], Rc::default());
-    for way in 0..3 {
-        memory.fill(7);
-        let mut object = Object::new(BYTES);
-        let mut tensor = lent(&gpu, memory.as_mut_ptr(), &seen);
-        assert_eq!(unsafe { syncedmem_set_dlpack(object.mem(), tensor.address(), true) }, SYNCEDMEM_SUCCESS);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-        assert!(object.is_pinned());
-        assert_eq!(gpu.is_simulated().then(|| gpu.alive().registered_blocks), gpu.if_simulated(1));
-        match way {
-            0 => assert_eq!((object.destruct(), object.construct(0)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS)),
-            1 => unsafe { caffe::resize(object.mem().cast(), 2 * BYTES) },
-            _ => {
-                object.mutable_gpu_data().unwrap();
-                assert_eq!(object.release_cpu(), SYNCEDMEM_SUCCESS);
-            }
-        }
-        assert_bytes(&seen.take(), &[7; BYTES], &way);
-    }
-}
-
 fn a_reset_of_the_device_takes_nothing_that_was_lent() {
     let gpu = gpu();
     let (mut memory, mut object) = (vec![7u8; BYTES], Object::new(BYTES));
@@ -243,7 +214,6 @@ fn a_reset_of_the_device_takes_nothing_that_was_lent() {
     there.managed.tensor.device = (2, 0);
     assert_eq!(there.lend(object.mem()), SYNCEDMEM_SUCCESS);
     assert_eq!(host.lend(object.mem()), SYNCEDMEM_SUCCESS);
-    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
     assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
     assert_eq!((host.deleted(), there.deleted()), (0, 0));
     assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
@@ -263,8 +233,7 @@ crate::support::harness::tests![
     what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays,
     a_tensor_is_in_the_way_of_its_own_side_alone,
     an_object_that_is_destroyed_ends_with_its_last_tensor_of_either_side,
-    lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it,
-    lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go;
+    lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it;
     in_silence(&[]):
     after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_free_no_other_block,
     a_reset_of_the_device_takes_nothing_that_was_lent

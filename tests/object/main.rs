@@ -10,8 +10,6 @@ mod device_arenas;
 mod device_check;
 mod device_dlpack;
 mod device_faults;
-mod device_pin;
-mod device_registered;
 mod device_sequences;
 mod device_threads;
 mod dlpack;
@@ -26,8 +24,6 @@ support::harness::suites![
     device_check,
     device_dlpack,
     device_faults,
-    device_pin,
-    device_registered,
     device_sequences,
     device_threads,
     dlpack,

@@ -7,9 +7,6 @@ use crate::support::plain::Plain;
 use crate::support::pools::*;
 use crate::support::*;
 
-/// Where newest data of a host goes that no device has held yet.
-const LARGE: usize = 4 << 20;
-
 fn under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself() {
     for accounting in ["on", "off"] {
         let environment = [("SYNCEDMEM_ACCOUNT", accounting), ("SYNCEDMEM_HOST_LIMIT", "8M")];
@@ -25,24 +22,6 @@ fn under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself() {
             return;
         }
     }
-}
-
-fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned() {
-    let gpu = &gpu();
-    let mut object = Object::touched(Storage::overwrite_cpu_data, LARGE);
-    let look = |calls: &[Call]| {
-        let registered = calls.iter().find(|call| call.function == "cuMemHostRegister_v2").unwrap();
-        assert_eq!(registered.field("bytes"), Some(&*LARGE.to_string()));
-    };
-    assert_eq!(gpu.observe(|| object.pin(), look), SYNCEDMEM_SUCCESS);
-    object.gpu_data().unwrap();
-    let stats = counts();
-    assert_eq!((stats.registrations, stats.to_device_pinned), (sum(1, LARGE), sum(1, LARGE)));
-    assert_eq!(stats.pageable.live, LARGE as u64, "it is what it was made of");
-    assert_eq!((stats.pinned.live, stats.pinned.allocations), (0, sum(0, 0)));
-    // It is asked for no second time, and what is undone does not count as anything.
-    assert_eq!([object.pin(), object.unpin(), object.unpin()], [SYNCEDMEM_SUCCESS; 3]);
-    assert_eq!(counts().registrations, sum(1, LARGE));
 }
 
 fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
@@ -156,10 +135,8 @@ fn what_threads_take_from_each_other_is_counted_once() {
 crate::support::harness::tests![
     under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself,
     what_threads_take_from_each_other_is_counted_once;
-    alone_with_driver(&[ON]):
-    memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned;
     alone_with_driver(&[]): nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_touch;
     alone_with_driver(&[ON]):
     a_reset_of_the_device_leaves_no_memory_behind_in_the_account,
-    a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done,
+    a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done
 ];

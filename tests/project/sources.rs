@@ -30,7 +30,6 @@ pub const HEADERS: [Header; 4] = [
             "abi/c/dlpack.rs",
             "abi/c/capsule.rs",
             "abi/c/query.rs",
-            "abi/c/pinning.rs",
             "abi/c/pools.rs",
             "abi/caffe/callback.rs",
             "caffe/callback.rs",

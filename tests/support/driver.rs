@@ -116,9 +116,6 @@ functions! {
         simcuda_set_lag(microseconds: c_uint);
         simcuda_hold_streams();
         simcuda_release_streams();
-        simcuda_hold_registrations();
-        simcuda_release_registrations();
-        simcuda_waiting_registrations() -> usize;
         simcuda_fail(function: *const c_char, nth: c_uint, status: c_int, times: c_uint);
         simcuda_clear_faults();
         simcuda_break_context(context: Handle, status: c_int);

@@ -147,7 +147,6 @@ impl Gpu {
         control.simcuda_clear_faults();
         control.simcuda_set_lag(0);
         control.simcuda_release_streams();
-        control.simcuda_release_registrations();
         control.simcuda_clear_log();
     }
 

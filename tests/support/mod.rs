@@ -14,7 +14,6 @@ pub mod blob;
 pub mod blob_model;
 pub mod captures;
 pub mod command_file;
-pub mod crossing;
 #[cfg(feature = "blob")]
 pub mod cublas;
 pub mod driver;
@@ -53,8 +52,8 @@ pub use syncedmem::abi::blob::{arrays::*, handle::*, math::*, shape::*};
 pub use syncedmem::abi::c::object::syncedmem_head_t::*;
 pub use syncedmem::abi::c::pools::syncedmem_memory_t::*;
 pub use syncedmem::abi::c::{
-    access::*, account::*, allocator::*, caffe_host::*, cuda::*, dlpack::*, errors::*, object::*, pinning::*,
-    policy::*, pools::*, query::*, stats::*, trace::*, transfer::*,
+    access::*, account::*, allocator::*, caffe_host::*, cuda::*, dlpack::*, errors::*, object::*, policy::*, pools::*,
+    query::*, stats::*, trace::*, transfer::*,
 };
 #[cfg(all(feature = "blob", feature = "caffe2"))]
 pub use syncedmem::abi::caffe2::init_net::*;

@@ -111,8 +111,6 @@ methods! {
     push(stream: *mut c_void) => syncedmem_async_gpu_push(stream.cast());
     pull(stream: *mut c_void) => syncedmem_async_cpu_pull(stream.cast());
     wait() => syncedmem_wait();
-    pin() => syncedmem_pin();
-    unpin() => syncedmem_unpin();
     /
     device_ordinal -> i32 => syncedmem_device_ordinal(i32::MIN);
     is_pinned -> bool => syncedmem_is_pinned(false);

@@ -50,7 +50,7 @@ pub fn count(calls: &[Call], beginnings: &[&str]) -> usize {
     calls.iter().filter(is_one).count()
 }
 
-pub const MEMORY: [&str; 5] = ["cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemHostRegister", "cuMemHostUnregister"];
+pub const MEMORY: [&str; 3] = ["cuMemAlloc", "cuMemFree", "cuMemHostAlloc"];
 pub const WAITS: [&str; 3] = ["cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize"];
 
 /// The byte that a caller's own work writes to a block.

@@ -269,7 +269,6 @@ pub(crate) fn reply<T: Default>(call: impl FnOnce(&mut T) -> Reply) -> Reply {
 /// The device that is checked; `CUDA_VISIBLE_DEVICES` chooses another one.
 pub(crate) const DEVICE: c_int = 0;
 pub(crate) const UNIFIED_ADDRESSING: c_int = 41;
-pub(crate) const HOST_REGISTER_SUPPORTED: c_int = 99;
 
 pub(crate) const CONTEXT: c_int = 1;
 pub(crate) const MEMORY_TYPE: c_int = 2;

@@ -71,7 +71,7 @@ const ATTRIBUTES: &[(i32, &str)] = &[
     (89, "concurrent managed access"),
     (88, "pageable memory access"),
     (100, "pageable memory access by the host's page tables (ATS)"),
-    (HOST_REGISTER_SUPPORTED, "host registration"),
+    (99, "host registration"),
     (113, "read-only host registration"),
     (91, "registered memory by its host pointer"),
     (18, "integrated"),

@@ -31,11 +31,6 @@ void simcuda_set_lag(unsigned microseconds);
 void simcuda_hold_streams(void);
 void simcuda_release_streams(void);
 
-/* While registrations are held, every cuMemHostRegister waits at its begin. The third function counts them. */
-void simcuda_hold_registrations(void);
-void simcuda_release_registrations(void);
-size_t simcuda_waiting_registrations(void);
-
 /* Lets the nth call from now (1: the next) of an entry point, and the times - 1 that follow, do nothing and return
  * `status`, which may be any number. times 0: all that follow. */
 void simcuda_fail(const char *function, unsigned nth, int status, unsigned times);

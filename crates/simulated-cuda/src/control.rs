@@ -134,22 +134,6 @@ pub extern "C" fn simcuda_release_streams() {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn simcuda_hold_registrations() {
-    state().registrations_held = true;
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn simcuda_release_registrations() {
-    state().registrations_held = false;
-    CHANGED.raise();
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn simcuda_waiting_registrations() -> usize {
-    state().registrations_waiting
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn simcuda_fail(name: Text, nth: c_uint, status: Status, times: c_uint) {
     log().fail(function(name, "simcuda_fail"), nth, status, times);
 }

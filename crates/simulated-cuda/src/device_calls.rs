@@ -82,9 +82,6 @@ pub extern "C" fn cuDeviceGetAttribute(value: Out<c_int>, attribute: c_int, devi
         if !(1..=LAST_ATTRIBUTE).contains(&attribute) {
             return Err(INVALID_VALUE);
         }
-        if let Some(set) = settings::attribute(attribute) {
-            return value.put(set);
-        }
         value.put(match attribute {
             // Threads of a block, and its dimensions; those of a grid.
             1..=3 => 1024,

@@ -5,20 +5,14 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
 use crate::abi::{
-    Address, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY,
-    Out, Outcome,
+    Address, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, OUT_OF_MEMORY, Out, Outcome,
 };
 use crate::block::Memory;
 use crate::blocks;
 use crate::entry::enter;
 use crate::log::Call;
-use crate::settings;
-use crate::signal::CHANGED;
 use crate::space;
 use crate::state::state;
-
-/// The device attribute that says whether host memory can be registered.
-const HOST_REGISTER_SUPPORTED: c_int = 99;
 
 /// PORTABLE, DEVICEMAP, WRITECOMBINED.
 const ALLOC_FLAGS: c_uint = 7;
@@ -85,17 +79,8 @@ pub extern "C" fn cuMemHostRegister_v2(address: Address, bytes: usize, flags: c_
     enter("cuMemHostRegister_v2", |call| {
         call.hex("ptr", address);
         call.number("bytes", bytes);
-        // Registering takes long: a test may hold it back.
         let mut state = state();
-        state.registrations_waiting += 1;
-        while state.registrations_held {
-            state = CHANGED.wait(state);
-        }
-        state.registrations_waiting -= 1;
         let context = state.current()?;
-        if settings::attribute(HOST_REGISTER_SUPPORTED) == Some(0) {
-            return Err(NOT_SUPPORTED);
-        }
         let end = address.checked_add(bytes).ok_or(INVALID_VALUE)?;
         if address == 0 || bytes == 0 || flags & !REGISTER_FLAGS != 0 {
             return Err(INVALID_VALUE);

@@ -51,24 +51,6 @@ pub fn no_host_ids() -> bool {
     *SET.get_or_init(|| number("SIMCUDA_NO_HOST_IDS", 0) != 0)
 }
 
-/// `SIMCUDA_ATTRIBUTES`: `number=value`, separated by commas.
-pub fn attribute(number: i32) -> Option<i32> {
-    static SET: OnceLock<Vec<(i32, i32)>> = OnceLock::new();
-    let set = SET.get_or_init(|| {
-        let Some(text) = variable("SIMCUDA_ATTRIBUTES") else { return Vec::new() };
-        let parse = |entry: &str| {
-            let (number, value) = entry.trim().split_once('=')?;
-            Some((number.parse().ok()?, value.parse().ok()?))
-        };
-        let entries = text.split(',').map(|entry| match parse(entry) {
-            Some(set) => set,
-            None => life::die(&format!("SIMCUDA_ATTRIBUTES: {entry:?} is not number=value")),
-        });
-        entries.collect()
-    });
-    set.iter().find(|(known, _)| *known == number).map(|(_, value)| *value)
-}
-
 pub fn report() -> bool {
     number("SIMCUDA_REPORT", 0) != 0
 }

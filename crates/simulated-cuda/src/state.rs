@@ -48,9 +48,6 @@ pub struct State {
     pub uses: Uses,
     pub violations: Vec<String>,
     pub held: bool,
-    /// Whether registrations wait, and how many do.
-    pub registrations_held: bool,
-    pub registrations_waiting: usize,
     pub lag: Lag,
     /// The seed by which operations are put off or not.
     pub order: Option<u64>,
@@ -91,8 +88,6 @@ impl State {
             uses: Uses::default(),
             violations: Vec::new(),
             held: false,
-            registrations_held: false,
-            registrations_waiting: 0,
             puts_off: false,
             releases: 0,
             pinned: 0,

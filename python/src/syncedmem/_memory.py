@@ -94,7 +94,7 @@ class SyncedMemory(Accessors):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the library page-locked its host memory."""
+        """Whether the library allocated its host memory page-locked."""
         return bool(self._handle.ask(lib.syncedmem_is_pinned, "bool *"))
 
     @property
@@ -204,14 +204,6 @@ class SyncedMemory(Accessors):
         A read before it raises `Error`. Raises `BufferError` while arrays of the memory are in use.
         """
         self._handle.call(lib.syncedmem_discard)
-
-    def pin(self) -> None:
-        """Page-locks the host memory in place, which takes long once and makes copies fast."""
-        self._handle.call(lib.syncedmem_pin)
-
-    def unpin(self) -> None:
-        """Undoes `pin`."""
-        self._handle.call(lib.syncedmem_unpin)
 
     def async_gpu_push(self, stream: Stream = None) -> None:
         """Starts a copy to the device on a stream. The host must have the newest data.

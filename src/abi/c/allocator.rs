@@ -35,7 +35,7 @@ pub struct syncedmem_host_allocator_t {
 /// copied.
 ///
 /// The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`) and traced as others. They are not kept for reuse, and
-/// page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for
+/// page-locked only if `allocate` returns such memory. `allocate` is not called for
 /// `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to make
 /// room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
 ///

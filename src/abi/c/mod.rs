@@ -10,7 +10,6 @@ pub mod cuda;
 pub mod dlpack;
 pub mod errors;
 pub mod object;
-pub mod pinning;
 pub mod policy;
 pub mod pools;
 pub mod query;

@@ -99,9 +99,8 @@ pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_
     entry!(out(seconds), |seconds| seconds.set(settings::POOL_AGE.get() as f64 / 1000.0))
 }
 
-/// Sets how many bytes this library may page-lock in all: for objects, idle, and in place. Beyond that new host blocks
-/// are pageable; page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of the process's
-/// memory.
+/// Sets how many bytes this library may page-lock in all, for objects and idle. Beyond that new host blocks are pageable;
+/// page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of the process's memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t {
     entry!(|| settings::PINNED_LIMIT.set(bytes as u64))

@@ -16,7 +16,7 @@ pub unsafe extern "C" fn syncedmem_device_ordinal(mem: *const syncedmem_t, ordin
     entry!(handle(mem), out(ordinal), |object, ordinal| ordinal.set(object.device_ordinal()?.unwrap_or(-1)))
 }
 
-/// Writes to `*pinned` whether this library page-locked the object's host memory, also by `syncedmem_pin`.
+/// Writes to `*pinned` whether this library allocated the object's host block page-locked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_is_pinned(mem: *const syncedmem_t, pinned: *mut bool) -> syncedmem_status_t {
     entry!(handle(mem), out(pinned), |object, pinned| pinned.set(object.is_pinned()?))

@@ -40,7 +40,7 @@ fn memory() -> u64 {
     memory
 }
 
-/// Page-locked bytes: in use, idle, or registered.
+/// Page-locked bytes: in use or idle.
 static PINNED: AtomicU64 = AtomicU64::new(0);
 
 /// Called before `bytes` are page-locked; `false`: they would exceed the limit.

@@ -1,5 +1,4 @@
 pub mod allocation;
 pub mod allocator;
 pub(crate) mod deferred;
-pub mod host_register;
 pub mod source;

@@ -9,7 +9,6 @@ pub mod copies;
 mod junk;
 mod pageable;
 mod pinned;
-pub mod registration;
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -262,14 +261,6 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
         }
         Freed::Anothers if pinned => pinned::freed(bytes),
         Freed::Anothers => {}
-        Freed::Registered(maker, known) => {
-            // An entry of malloc's block is its registration's, which may be of a part.
-            host_usage::removed(if matches!(maker, Maker::Elsewhere) { bytes } else { known });
-            if let Maker::Program(_) = maker {
-                // It goes back now, unless the driver or another object needs it.
-                registration::give_back(address);
-            }
-        }
         Freed::Of(maker, bytes) => {
             match maker {
                 Maker::Driver(_) => pinned::freed(bytes),

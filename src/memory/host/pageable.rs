@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Origin;
 
-use super::{Found, Request, fill, registration};
+use super::{Found, Request, fill};
 use crate::error::Cause;
 use crate::memory::blocks::{self, Block, Maker};
 use crate::memory::cache::{self, host::Kept};
@@ -108,10 +108,9 @@ fn surplus(bytes: usize) -> Option<Mapping> {
 #[cold]
 pub fn fit_under(limit: u64) {
     let left = limit.saturating_sub(host_usage::held());
-    let pinned = cache::device::idle(Kind::Pinned) + registration::idle();
+    let pinned = cache::device::idle(Kind::Pinned);
     cache::host::reduce_to(left.saturating_sub(pinned));
     if pinned > left {
         cache::device::give_back_near(Kind::Pinned);
-        registration::give_back_near();
     }
 }

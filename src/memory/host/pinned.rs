@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use syncedmem_core::head::Side;
 
-use super::{Found, Request, registration};
+use super::{Found, Request};
 use crate::cuda::{self, context};
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::memory::driver::allocator::{self, Allocated};
 use crate::memory::host_usage;
 use crate::observe::recorder::Subject;
@@ -22,16 +22,12 @@ static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 #[cold]
 pub fn allocate(request: Request) -> Option<Found> {
     let Request { bytes, holder, .. } = request;
-    registration::reduce_near();
     let attempt = || {
         let driver = cuda::driver()?;
         let request = allocator::Request { side: Side::Host, bytes, holder, pending_on_legacy: false };
         context::for_new_block(driver, |guard| allocator::allocate(driver, guard, request))
     };
-    let block = or_pageable(Subject { object: holder, bytes }, || match attempt() {
-        Err(why) if is_exhausted(why) && registration::give_back_near() > 0 => attempt(),
-        answer => answer,
-    });
+    let block = or_pageable(Subject { object: holder, bytes }, attempt);
     let Allocated { address, room, origin, .. } = block?;
     Some(Found { address, room, origin, undefined: bytes })
 }
@@ -79,10 +75,6 @@ fn or_pageable<T>(subject: Subject, allocate: impl FnOnce() -> Result<T, Error>)
             None
         }
     }
-}
-
-fn is_exhausted(why: Error) -> bool {
-    cuda::is_out_of_memory(why) || matches!(why, Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. })
 }
 
 #[cold]

@@ -7,7 +7,6 @@ use syncedmem_core::text::Bytes;
 
 use crate::error::{Cause, Error};
 use crate::memory::blocks::{self, Held};
-use crate::memory::host::registration;
 use crate::memory::host_usage;
 use crate::platform::limits;
 use crate::settings;
@@ -48,10 +47,6 @@ fn on_host(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let pinned = blocks::held(Side::Host).bytes;
     if pinned > 0 {
         write!(f, ", and page-locked {}", Bytes(pinned))?;
-    }
-    let registered = registration::held();
-    if registered > 0 {
-        write!(f, "; it has {} of pageable memory registered with the driver", Bytes(registered))?;
     }
     if let Some(limit) = limits::of(libc::RLIMIT_AS) {
         write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;

@@ -120,13 +120,11 @@ pub(crate) const CHECKS: &[Check] = &[
         }
     }),
     check("a relaxed thread page locks waits for events and copies beside a non blocking capture", MODES, |_| {
-        let (memory, block, host) = (HostBlock::pageable(64 << 10), DeviceBlock::new(BYTES), HostBlock::pinned(BYTES));
+        let (block, host) = (DeviceBlock::new(BYTES), HostBlock::pinned(BYTES));
         let (stream, other, event) = (Stream::new(), Stream::new(), Event::new());
         let capture = Capture::new(&stream, GLOBAL);
         let _relaxed = Relaxed::new();
         cuMemFreeHost(value(|address| cuMemHostAlloc(address, BYTES, PORTABLE))).ok();
-        memory.register().ok();
-        cuMemHostUnregister(memory.address()).ok();
         event.record(&other).ok();
         event.synchronize().ok();
         event.query().ok();

@@ -43,48 +43,30 @@ pub(crate) const RESETS: &[Check] = &[
     check("what is known of memory after a reset while it is retained", "cuDevicePrimaryCtxReset", |_| {
         let context = Retained::new();
         cuCtxPushCurrent_v2(context.0).ok();
-        let registered = HostBlock::registered(BYTES);
         let (device, pinned) = (DeviceBlock::new(BYTES).release(), HostBlock::pinned(BYTES));
-        let blocks = [("device", device), ("pinned", pinned.address()), ("registered", registered.address())];
+        let blocks = [("device", device), ("pinned", pinned.address())];
         // The reset takes it.
         std::mem::forget(pinned);
         let before = blocks.map(|(name, address)| (name, address, known(address)));
         cuDevicePrimaryCtxReset_v2(DEVICE).ok();
         let text = before.map(|(name, address, before)| format!("{name}: {}", afterwards(context.0, &before, address)));
-        let unregister = named(cuMemHostUnregister(registered.address()).status);
-        found(format!("{}; cuMemHostUnregister: {unregister}", text.join("; ")));
+        found(text.join("; "));
     }),
 ];
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("what number page locked and registered memory has", "cuPointerGetAttribute: BUFFER_ID", |context| {
-        let (pinned, registered) = (HostBlock::pinned(BYTES), HostBlock::registered(BYTES));
-        let text = [("pinned", &pinned), ("registered", &registered)].map(|(name, block)| {
-            let (known, mut id) = (known(block.address()), 0);
-            let own = if known.context == context { "its context" } else { "no such context" };
-            // As the call for one attribute returns it.
-            let alone = match (cuPointerGetAttribute(&mut id, BUFFER_ID, block.address()).status, id) {
-                (SUCCESS, 0) => "0".into(),
-                (SUCCESS, _) => "a number".into(),
-                (status, _) => named(status),
-            };
-            format!("{name}: {}, {alone} alone, {own}", known.number())
-        });
-        found(text.join("; "));
+    check("what number page locked memory has", "cuPointerGetAttribute: BUFFER_ID", |context| {
+        let block = HostBlock::pinned(BYTES);
+        let (known, mut id) = (known(block.address()), 0);
+        let own = if known.context == context { "its context" } else { "no such context" };
+        // As the call for one attribute returns it.
+        let alone = match (cuPointerGetAttribute(&mut id, BUFFER_ID, block.address()).status, id) {
+            (SUCCESS, 0) => "0".into(),
+            (SUCCESS, _) => "a number".into(),
+            (status, _) => named(status),
+        };
+        found(format!("{}, {alone} alone, {own}", known.number()));
     }),
-    check(
-        "what number memory has that is registered again at the same address",
-        "cuPointerGetAttribute: BUFFER_ID",
-        |_| {
-            let host = HostBlock::registered(BYTES);
-            let before = known(host.address());
-            cuMemHostUnregister(host.address()).ok();
-            let between = known(host.address());
-            host.register().ok();
-            let (between, after) = (between.since(&before), known(host.address()).since(&before));
-            found(format!("{}; unregistered: {between}; again: {after}", before.number()));
-        },
-    ),
     // Small blocks share a larger one of the driver's.
     check("what is known of freed blocks", "cuPointerGetAttributes", |context| {
         let _neighbour = DeviceBlock::new(256);
@@ -104,33 +86,14 @@ pub(crate) const CHECKS: &[Check] = &[
         found(text.join("; "));
     }),
     check("what is known of memory without a current context", "cuPointerGetAttributes", |context| {
-        let (block, pinned) = (DeviceBlock::new(BYTES), HostBlock::pinned(BYTES));
-        let (registered, plain) = (HostBlock::registered(BYTES), HostBlock::pageable(BYTES));
-        let blocks = [
-            ("device", block.0),
-            ("pinned", pinned.address()),
-            ("registered", registered.address()),
-            ("pageable", plain.address()),
-        ];
+        let (block, pinned, plain) = (DeviceBlock::new(BYTES), HostBlock::pinned(BYTES), HostBlock::pageable(BYTES));
+        let blocks = [("device", block.0), ("pinned", pinned.address()), ("pageable", plain.address())];
         let text = blocks.map(|(name, address)| {
             let before = known(address);
             format!("{name}: {}", detached(context, || known(address)).since(&before))
         });
         found(text.join("; "));
     }),
-    check(
-        "whether memory is registered as the attribute says",
-        "cuDeviceGetAttribute: HOST_REGISTER_SUPPORTED",
-        |_| {
-            let says: i32 = value(|it| cuDeviceGetAttribute(it, HOST_REGISTER_SUPPORTED, DEVICE));
-            let host = HostBlock::pageable(BYTES);
-            let status = host.register().status;
-            if status == SUCCESS {
-                cuMemHostUnregister(host.address()).ok();
-            }
-            found(format!("the attribute is {says}, and cuMemHostRegister returns {}", named(status)));
-        },
-    ),
 ];
 
 /// The driver's answer about an address.
