@@ -638,13 +638,9 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t waits;
   /**
-   * Contexts synchronized before a block was reused or unlocked.
+   * Contexts synchronized before a block was reused.
    */
   struct syncedmem_sum_t synchronises;
-  /**
-   * Page-locking in place.
-   */
-  struct syncedmem_sum_t registrations;
   /**
    * Failed host allocations.
    */

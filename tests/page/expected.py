@@ -87,8 +87,6 @@ class Expected:
                 self._sum("wait for a copy in flight", 0, took)
             case "synchronised":
                 self._sum("wait for all work of a context", 0, took)
-            case "registered":
-                self._sum("memory page-locked where it was", size, took)
             case "failed":
                 self._sum(f"allocation for the {what['side']} that failed", size, took)
 

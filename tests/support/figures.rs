@@ -45,7 +45,6 @@ pub fn sums(stats: &mut syncedmem_stats_t) -> Vec<&mut syncedmem_sum_t> {
         &mut stats.device_fills,
         &mut stats.waits,
         &mut stats.synchronises,
-        &mut stats.registrations,
         &mut stats.host_failures,
         &mut stats.device_failures,
     ]);

@@ -54,8 +54,7 @@ const FILLS: usize = COPIES + 3 * 4;
 const FAILURES: usize = FILLS + 3 * 2;
 const WAITS: usize = FAILURES + 3 * 2;
 const SYNCHRONISED: usize = WAITS + 3;
-const REGISTERED: usize = SYNCHRONISED + 3;
-const LIVE: usize = REGISTERED + 3;
+const LIVE: usize = SYNCHRONISED + 3;
 const PEAK: usize = LIVE + 3;
 const PEAK_TIME: usize = PEAK + 3;
 const ACCESSES: usize = PEAK_TIME + 3;
@@ -152,7 +151,6 @@ pub fn take(words: &Words, event: &Event) -> bool {
         What::Filled { side, bytes } => sum(FILLS + 3 * side as usize, bytes),
         What::Copied { to, bytes, path, .. } | What::Started { to, bytes, path, .. } => sum(copies(to, path), bytes),
         What::Completed { .. } => sum(WAITS, 0),
-        What::Registered { bytes } => sum(REGISTERED, bytes),
         What::Synchronised => sum(SYNCHRONISED, 0),
         What::Failed { side, bytes, .. } => sum(FAILURES + 3 * side as usize, bytes),
         What::Resized { .. } | What::Lent { .. } | What::Released { .. } => {}
@@ -231,14 +229,9 @@ impl Account {
         self.sum(WAITS)
     }
 
-    /// Waits for a context before a block was handed out again or unlocked.
+    /// Waits for a context before a block was handed out again.
     pub fn synchronised(&self) -> Sum {
         self.sum(SYNCHRONISED)
-    }
-
-    /// Pageable memory that was page-locked where it is.
-    pub fn registered(&self) -> Sum {
-        self.sum(REGISTERED)
     }
 
     pub fn copies(&self, to: Side, path: Path) -> Sum {
@@ -270,11 +263,7 @@ impl Account {
         };
         let copies = |to| [Path::Pinned, Path::Pageable].map(|path| (Work::Copy(to, path), self.copies(to, path)));
         let sides = [Side::Host, Side::Device];
-        let others = [
-            (Work::Wait, self.waits()),
-            (Work::Synchronisation, self.synchronised()),
-            (Work::Registration, self.registered()),
-        ];
+        let others = [(Work::Wait, self.waits()), (Work::Synchronisation, self.synchronised())];
         let all = Kind::ALL.into_iter().flat_map(blocks);
         let all = all.chain(sides.map(|side| (Work::Fill(side), self.fills(side))));
         let all = all.chain([Side::Device, Side::Host].into_iter().flat_map(copies)).chain(others);
@@ -320,7 +309,6 @@ pub enum Work {
     Copy(Side, Path),
     Wait,
     Synchronisation,
-    Registration,
     Failure(Side),
 }
 
@@ -333,7 +321,6 @@ impl fmt::Display for Work {
             Work::Copy(to, path) => write!(f, "copy to the {}, {}", to.name(), path.name()),
             Work::Wait => f.write_str("wait for a copy in flight"),
             Work::Synchronisation => f.write_str("wait for all work of a context"),
-            Work::Registration => f.write_str("memory page-locked where it was"),
             Work::Failure(side) => write!(f, "allocation for the {} that failed", side.name()),
         }
     }

@@ -102,11 +102,7 @@ pub enum What {
     Released {
         side: Side,
     },
-    /// Pageable memory was page-locked where it is.
-    Registered {
-        bytes: u64,
-    },
-    /// A context was waited for, before a block of it was handed out or unlocked.
+    /// A context was synchronized, before a block of it was handed out again.
     Synchronised,
     /// Its caller got the error.
     Failed {

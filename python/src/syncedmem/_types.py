@@ -175,9 +175,7 @@ class Stats:
     waits: Sum
     """Waits for copies in flight."""
     synchronises: Sum
-    """Contexts synchronized before a block was reused or unlocked."""
-    registrations: Sum
-    """Page-locking in place."""
+    """Contexts synchronized before a block was reused."""
     host_failures: Sum
     """Failed host allocations."""
     device_failures: Sum

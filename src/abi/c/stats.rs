@@ -71,10 +71,8 @@ pub struct syncedmem_stats_t {
     pub device_fills: syncedmem_sum_t,
     /// Waits for copies in flight.
     pub waits: syncedmem_sum_t,
-    /// Contexts synchronized before a block was reused or unlocked.
+    /// Contexts synchronized before a block was reused.
     pub synchronises: syncedmem_sum_t,
-    /// Page-locking in place.
-    pub registrations: syncedmem_sum_t,
     /// Failed host allocations.
     pub host_failures: syncedmem_sum_t,
     /// Failed device allocations.
@@ -129,7 +127,6 @@ fn now() -> syncedmem_stats_t {
         device_fills: sum(account.fills(Side::Device)),
         waits: sum(account.waits()),
         synchronises: sum(account.synchronised()),
-        registrations: sum(account.registered()),
         host_failures: sum(account.failures(Side::Host)),
         device_failures: sum(account.failures(Side::Device)),
         objects_made: account.made(),

@@ -21,7 +21,7 @@ pub fn everything() -> Vec<What> {
         for noticed in [Noticed::Construction, Noticed::FirstAccess] {
             all.push(What::Made { bytes, noticed });
         }
-        all.extend([What::Resized { bytes }, What::Registered { bytes }]);
+        all.push(What::Resized { bytes });
         for kind in Kind::ALL {
             for origin in [Origin::Fresh, Origin::Pool, Origin::Arena] {
                 all.push(What::Allocated { kind, bytes, block: bytes, origin });

@@ -45,7 +45,6 @@ pub fn of(what: &What) -> Value {
         What::Completed { to, copy } => json!({ "what": "completed", "to": to.name(), "copy": copy }),
         What::Lent { side } => json!({ "what": "lent", "side": side.name() }),
         What::Released { side } => json!({ "what": "released", "side": side.name() }),
-        What::Registered { bytes } => json!({ "what": "registered", "bytes": bytes }),
         What::Synchronised => json!({ "what": "synchronised" }),
         What::Failed { side, bytes, refusal, limit } => {
             let (side, refusal) = (side.name(), refusal.name());

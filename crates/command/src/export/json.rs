@@ -183,7 +183,6 @@ fn is_slice(event: &Event) -> bool {
             | What::Started { .. }
             | What::Completed { .. }
             | What::Filled { .. }
-            | What::Registered { .. }
             | What::Synchronised
             | What::Allocated { origin: Origin::Fresh, .. }
     );

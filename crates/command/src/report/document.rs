@@ -176,7 +176,6 @@ fn work((work, sum): (Work, Sum)) -> Value {
         Work::Copy(side, path) => json!({ "what": "copy", "side": side.name(), "path": path.name() }),
         Work::Wait => json!({ "what": "wait" }),
         Work::Synchronisation => json!({ "what": "synchronisation" }),
-        Work::Registration => json!({ "what": "registration" }),
         Work::Failure(side) => json!({ "what": "failure", "side": side.name() }),
     };
     if let Value::Object(fields) = &mut all {

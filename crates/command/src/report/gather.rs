@@ -264,7 +264,7 @@ mod tests {
             unknown(at(11, 5, allocated(Kind::Pageable, 64))),
             Event { site: Site(2), ..at(16, 7, copied(Side::Host, 64)) },
             unknown(Event { object: 0x2000, ..at(30, 3, allocated(Kind::Pageable, 64)) }),
-            unknown(Event { object: 0, ..at(40, 1, What::Registered { bytes: 64 }) }),
+            unknown(Event { object: 0, ..at(40, 1, What::Synchronised) }),
         ];
         let told: Vec<_> = process(&events).callers.iter().map(|c| (c.who.clone(), c.nanoseconds())).collect();
         assert_eq!(told, [("place 2".to_string(), 7), ("place 1".to_string(), 5), ("an unknown place".to_string(), 3)]);

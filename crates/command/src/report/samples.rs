@@ -37,7 +37,7 @@ pub fn life() -> Vec<Event> {
         at(1100, 70, What::Copied { to: Side::Device, bytes: 4096, path, cause }),
         at(1200, 80, copied(Side::Host, 4096)),
         at(1300, 3, What::Completed { to: Side::Host, copy: 1 }),
-        at(1310, 30, What::Registered { bytes: 8192 }),
+        at(1310, 30, What::Synchronised),
         at(1500, 2, freed(Kind::Device, 4608)),
         at(1510, 0, What::Allocated { kind: Kind::Device, bytes: 4608, block: 8, origin: Origin::Pool }),
     ]

@@ -90,8 +90,7 @@ fn parts(what: &What) -> Parts {
         What::Completed { to, copy } => (10, [to as u8, 0, 0], 0, copy),
         What::Lent { side } => (11, [side as u8, 0, 0], 0, 0),
         What::Released { side } => (12, [side as u8, 0, 0], 0, 0),
-        // 13 was an event of earlier builds.
-        What::Registered { bytes } => (14, [0; 3], bytes, 0),
+        // 13 and 14 were events of earlier builds.
         What::Synchronised => (15, [0; 3], 0, 0),
         What::Failed { side, bytes, refusal, limit } => (16, [side as u8, refusal as u8, 0], bytes, limit),
     }
@@ -118,7 +117,6 @@ fn what((code, parameters, bytes, last): Parts) -> Option<What> {
         10 => What::Completed { to: side()?, copy: last },
         11 => What::Lent { side: side()? },
         12 => What::Released { side: side()? },
-        14 => What::Registered { bytes },
         15 => What::Synchronised,
         16 => What::Failed { side: side()?, bytes, refusal: of(Refusal::ALL, b)?, limit: last },
         _ => return None,

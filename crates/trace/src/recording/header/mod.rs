@@ -17,7 +17,7 @@ pub type Words = [AtomicU64; HEADER as usize / 8];
 /// The first word.
 pub const MAGIC: [u8; 8] = *b"syncmem\x01";
 /// A reader refuses files of other versions.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;
 
 const IDENTITY: usize = 7;
 const RUN: usize = 8;
