@@ -683,42 +683,6 @@ typedef struct syncedmem_stats_t {
   uint64_t device_overwrites;
 } syncedmem_stats_t;
 
-/**
- * Returns a block of `bytes` (not 0) at a multiple of `alignment` (a power of two), or NULL.
- */
-typedef void *(*syncedmem_allocate_t)(size_t bytes, size_t alignment, void *context);
-
-/**
- * Takes back a block of the same table's `allocate`, with the same `bytes`.
- */
-typedef void (*syncedmem_release_t)(void *block, size_t bytes, void *context);
-
-/**
- * See `syncedmem_set_host_allocator`. Later versions may add members at the end.
- */
-typedef struct syncedmem_host_allocator_t {
-  /**
-   * Set by the caller to `sizeof(syncedmem_host_allocator_t)`.
-   */
-  size_t size;
-  /**
-   * Makes a block.
-   */
-  syncedmem_allocate_t allocate;
-  /**
-   * Takes a block back.
-   */
-  syncedmem_release_t release;
-  /**
-   * Given to both; may be NULL.
-   */
-  void *context;
-  /**
-   * Whether new blocks hold zeros: the library then does not fill them.
-   */
-  bool zeroed;
-} syncedmem_host_allocator_t;
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1186,30 +1150,6 @@ syncedmem_status_t syncedmem_trace_start(const char *file);
  * Ends the trace and marks it as whole.
  */
 syncedmem_status_t syncedmem_trace_stop(void);
-
-/**
- * Makes later host blocks of all objects come from the program's functions; NULL: from the library again. The table is
- * copied.
- *
- * The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`) and traced as others. They are not kept for reuse, and
- * page-locked only if `allocate` returns such memory. `allocate` is not called for
- * `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to make
- * room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
- *
- * The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child
- * and at exit. They may use objects, but not the block's own, nor those that another thread uses. They return: an
- * exception ends the process, and a `longjmp` out of one is not allowed. The library cannot notice it: the object stays
- * claimed, so that this thread's later calls give `REENTERED` and those of others wait for ever, and the thread can no
- * longer be cancelled.
- *
- * Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc, or another copy of
- * the library is loaded).
- *
- * # Safety
- * Functions and context stay usable for the rest of the process. A block stays readable and writable until it is
- * released.
- */
-syncedmem_status_t syncedmem_set_host_allocator(const struct syncedmem_host_allocator_t *allocator);
 
 /**
  * Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address, also for size 0

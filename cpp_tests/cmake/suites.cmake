@@ -64,9 +64,6 @@ endforeach()
 add_suite(abis bvlc_master two_abis_test.cpp wrapper_test.cpp)
 run_under_valgrind(abis abis.O2.shared)
 
-add_suite(allocator bvlc_master allocator_test.cpp)
-run_under_valgrind(allocator allocator.O2.shared)
-
 # Programs that abort on purpose; valgrind would find nothing in them.
 add_suite(fatal bvlc_master fatal_test.cpp)
 add_suite(fatal.nvidia_0_15 nvidia_0_15 fatal_test.cpp)

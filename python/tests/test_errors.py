@@ -76,7 +76,6 @@ NAMED: dict[str, Callable[[], object]] = {
     "Blob.share_data: the blob has 2": lambda: Blob(2).share_data(Blob(3)),
     "Tensor.reshape: the dimensions": lambda: Tensor(4).reshape(9),
     "Workspace.rename: this workspace": lambda: Workspace().rename("x", "y"),
-    "set_host_allocator: allocator is misaligned; pass": lambda: syncedmem.set_host_allocator(3),
     "trace_start: /no/such/trace: ": lambda: syncedmem.trace_start("/no/such/trace"),
     "trace: /no/such/trace: ": lambda: syncedmem.trace("/no/such/trace").__enter__(),
     "load_init_net: /no/such/net.pb: ": lambda: syncedmem.load_init_net("/no/such/net.pb"),

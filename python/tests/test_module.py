@@ -69,30 +69,6 @@ def test_a_policy_that_was_set_is_in_force(put: Any, get: Any, values: list[Any]
         put(before)
 
 
-def test_memory_comes_from_an_allocator_of_c_functions() -> None:
-    libc = ctypes.CDLL(None)
-    # They ignore the arguments that they lack, and the blocks of `valloc` begin on pages.
-    make, give_back = (ctypes.cast(function, ctypes.c_void_p).value for function in (libc.valloc, libc.free))
-    functions = {"allocate": syncedmem.ffi.cast("void *", make), "release": syncedmem.ffi.cast("void *", give_back)}
-    table = syncedmem.ffi.new("syncedmem_host_allocator_t *", {"size": syncedmem.ffi.sizeof("syncedmem_host_allocator_t"), **functions})
-    syncedmem.set_host_allocator(int(syncedmem.ffi.cast("uintptr_t", table)))
-    try:
-        mem = SyncedMemory(100)
-        assert mem.mutable_cpu_data().ctypes.data % 4096 == 0
-    finally:
-        syncedmem.set_host_allocator(None)
-    assert SyncedMemory(100).cpu_data().ctypes.data % 4096 != 0
-    mem.close()
-
-
-@pytest.mark.parametrize("table", [lambda *_: 0, object(), ctypes.CFUNCTYPE(ctypes.c_void_p)(lambda: 0), "text", "", 2.5])
-def test_an_allocator_of_python_is_refused_with_the_reason(table: Any) -> None:
-    with pytest.raises(TypeError, match="forked children, where Python cannot run; pass the address"):
-        syncedmem.set_host_allocator(table)
-    with pytest.raises(syncedmem.Error, match="misaligned"):
-        syncedmem.set_host_allocator(1)
-
-
 def test_a_recording_is_shown_as_the_commands_report(tmp_path: Path) -> None:
     file = tmp_path / "-a trace"
     with syncedmem.trace(file):

@@ -66,11 +66,9 @@ impl From<Error> for syncedmem_status_t {
             Error::InvalidHandle | Error::EndedHandle { .. } => SYNCEDMEM_ERROR_INVALID_HANDLE,
             Error::OutOfMemory { .. } => SYNCEDMEM_ERROR_OUT_OF_MEMORY,
             Error::NoGpu { .. } => SYNCEDMEM_ERROR_NO_GPU,
-            Error::GivenUp { .. }
-            | Error::NotRedundant { .. }
-            | Error::NotAtCpu { .. }
-            | Error::NothingToPull
-            | Error::BlocksAreMallocs => SYNCEDMEM_ERROR_INVALID_STATE,
+            Error::GivenUp { .. } | Error::NotRedundant { .. } | Error::NotAtCpu { .. } | Error::NothingToPull => {
+                SYNCEDMEM_ERROR_INVALID_STATE
+            }
             Error::Driver(_) | Error::Captured(_) | Error::DeviceReset => SYNCEDMEM_ERROR_DRIVER,
             Error::Pending(_) => SYNCEDMEM_ERROR_PENDING,
             Error::WrongDevice { .. } => SYNCEDMEM_ERROR_WRONG_DEVICE,

@@ -78,14 +78,6 @@ impl Operation {
     }
 }
 
-/// Calls a function of the program's, which may change the context and use the library, in the middle of an operation.
-pub fn outside<R>(program: impl FnOnce() -> R) -> R {
-    let before = FOUND.replace(Found::Outside);
-    let result = program();
-    FOUND.set(if matches!(before, Found::Outside) { before } else { Found::NotAsked });
-    result
-}
-
 impl Drop for Operation {
     fn drop(&mut self) {
         if self.is_outermost {

@@ -59,8 +59,6 @@ pub enum Error {
         head: Head,
     },
     NothingToPull,
-    /// `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
-    BlocksAreMallocs,
     Exported {
         host: usize,
         device: usize,
@@ -91,8 +89,6 @@ pub enum Cause {
     Limit(u64),
     /// `SYNCEDMEM_PINNED_LIMIT`, in bytes.
     PinnedLimit(u64),
-    Allocator,
-    Misaligned,
     Bookkeeping,
     /// Bytes; a total of 0: unknown.
     Device {
@@ -158,11 +154,6 @@ impl fmt::Display for Error {
             Error::NothingToPull => f.write_str(
                 "there is no data on the device to pull: the head is UNINITIALIZED; call mutable_gpu_data first",
             ),
-            Error::BlocksAreMallocs => f.write_str(
-                "free() must be able to free each host block (SYNCEDMEM_HOST_BLOCKS is malloc, or another copy of this library \
-                 is loaded), which it cannot with another allocator; unset the variable, load one copy, or replace malloc \
-                 itself (LD_PRELOAD)",
-            ),
             Error::Exported { host, device } => write!(
                 f,
                 "tensors of the object's memory are in use ({host} of the host's, {device} of the device's), which this would \
@@ -187,11 +178,6 @@ impl fmt::Display for Cause {
                 f.write_str("no address space holds that; a negative number may have been taken for a size")
             }
             Cause::System => f.write_str("the system has no pageable memory left for it"),
-            Cause::Allocator => f.write_str("the allocator of syncedmem_set_host_allocator returned NULL"),
-            Cause::Misaligned => f.write_str(
-                "the allocator of syncedmem_set_host_allocator returned a block that is not aligned to 64, and has it back; \
-                 return blocks of the alignment that it is called with",
-            ),
             Cause::Limit(limit) => write!(f, "SYNCEDMEM_HOST_LIMIT is {}", Bytes(limit)),
             Cause::PinnedLimit(limit) => write!(f, "SYNCEDMEM_PINNED_LIMIT is {}", Bytes(limit)),
             Cause::Bookkeeping => f.write_str("there is no memory for the library's own bookkeeping"),

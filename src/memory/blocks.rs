@@ -1,10 +1,9 @@
 //! The table of blocks: who made each one, and for which object.
 //!
-//! A block without an entry came from malloc's family, of this library or of an inlined original. The flag [`RECORDED`] is set while an entry may be of
-//! any address, or an allocator of the program's is set: without it, a block with an entry begins a page, and the others
-//! are freed without a look.
+//! A block without an entry came from malloc's family, of this library or of an inlined original. A block with
+//! an entry begins a page, except an arena's, which exists only after [`SHARING`] is set: see [`may_know`].
 //!
-//! The table's lock is held for no driver's call, no function of the program's and no other lock.
+//! The table's lock is a leaf: no driver call and no other lock under it.
 #![expect(unsafe_code, reason = "addresses are sent between threads")]
 
 use std::ffi::c_void;
@@ -15,11 +14,10 @@ use syncedmem_core::address_hash::{AddressMap, address_map};
 use syncedmem_core::head::Side;
 
 use super::driver::allocation::Allocation;
-use super::host::allocator::Functions;
 use super::mapping::Mapping;
 use crate::error::Cause;
 use crate::platform::sync::{Lock, locked_static};
-use crate::state::flags::{self, RECORDED};
+use crate::state::flags::{self, SHARING};
 
 pub struct Block {
     pub maker: Maker,
@@ -34,8 +32,6 @@ pub enum Maker {
     Mapping(Mapping),
     /// On the device, or page-locked.
     Driver(Allocation),
-    /// An allocator of the program's own.
-    Program(Functions),
     /// A thread's arena lent it.
     Arena,
     /// A thread's arena on the device lent it, out of a block of the driver's.
@@ -61,34 +57,26 @@ impl Block {
             _ => None,
         }
     }
-
-    fn may_begin_anywhere(&self) -> bool {
-        matches!(self.maker, Maker::Program(_) | Maker::Arena)
-    }
 }
 
 pub struct Table {
     blocks: AddressMap<Block>,
-    /// The program's allocator of later blocks.
-    program: Option<Functions>,
-    /// Number of blocks that may begin anywhere.
-    anywhere: usize,
     /// Blocks that the driver refused to free: see `deferred`.
     pub refused: Vec<(NonNull<c_void>, Allocation)>,
 }
 
-// SAFETY: blocks belong to the process, not to a thread; any thread may use the context of the program's functions.
+// SAFETY: blocks belong to the process, not to a thread.
 unsafe impl Send for Table {}
 
 locked_static! {
     static TABLE: Lock<Table> =
-        Lock::new(Table { blocks: address_map(), program: None, anywhere: 0, refused: Vec::new() });
+        Lock::new(Table { blocks: address_map(), refused: Vec::new() });
 }
 
 /// The sum of the blocks' `spare`.
 static SPARE: AtomicU64 = AtomicU64::new(0);
 
-/// `work` calls neither the driver nor the program, and takes no lock.
+/// `work` does not call the driver, and takes no lock.
 pub fn with<R>(work: impl FnOnce(&mut Table) -> R) -> R {
     TABLE.with(work)
 }
@@ -115,26 +103,14 @@ impl Table {
         self.blocks.try_reserve(1).map_err(|_| Cause::Bookkeeping)?;
         let gone = self.remove(address);
         SPARE.fetch_add(block.spare(), Relaxed);
-        self.anywhere += usize::from(block.may_begin_anywhere());
         self.blocks.insert(key(address), block);
-        self.update_flag();
         Ok(gone)
     }
 
     pub fn remove(&mut self, address: NonNull<c_void>) -> Option<Block> {
         let block = self.blocks.remove(&key(address))?;
         SPARE.fetch_sub(block.spare(), Relaxed);
-        self.anywhere -= usize::from(block.may_begin_anywhere());
-        self.update_flag();
         Some(block)
-    }
-
-    /// Under the lock, because a thread that frees a block reads the flag after the block got its entry.
-    fn update_flag(&self) {
-        let is_used = self.program.is_some() || self.anywhere > 0;
-        if is_used != flags::has(RECORDED) {
-            flags::set(RECORDED, is_used);
-        }
     }
 }
 
@@ -165,24 +141,11 @@ pub fn free(address: NonNull<c_void>, holder: usize) -> Freed {
     })
 }
 
-/// The allocator of later host blocks, if it is one of the program's.
-#[inline]
-pub fn program() -> Option<Functions> {
-    if flags::has(RECORDED) { with(|table| table.program) } else { None }
-}
-
-pub fn set_program(program: Option<Functions>) {
-    with(|table| {
-        table.program = program;
-        table.update_flag();
-    });
-}
-
 /// Whether the block may have an entry. Takes no lock.
 #[inline]
 pub fn may_know(address: NonNull<c_void>) -> bool {
     const SMALLEST_PAGE: usize = 4096;
-    key(address) % SMALLEST_PAGE == 0 || flags::has(RECORDED)
+    key(address) % SMALLEST_PAGE == 0 || flags::has(SHARING)
 }
 
 /// The bytes of mappings behind those that objects asked for.

@@ -29,7 +29,5 @@ unsafe fn give_back(address: NonNull<c_void>, maker: Maker, bytes: usize) {
         Maker::Driver(allocation) => unsafe { driver::allocator::give_back(address, allocation) },
         Maker::Arena => arena::host::give_back(address),
         Maker::DeviceArena(allocation) => arena::device::give_back(address, allocation),
-        // SAFETY: as for a mapping; these functions' `allocate` returned the block for so many bytes.
-        Maker::Program(functions) => unsafe { functions.release(address, bytes) },
     }
 }

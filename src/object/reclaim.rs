@@ -33,8 +33,8 @@ fn may_help(asked: usize, cause: Cause) -> bool {
         // A total of 0: the driver did not answer.
         Cause::Device { total, .. } => total == 0 || asked as u64 <= total,
         Cause::Limit(limit) => asked as u64 <= limit,
-        Cause::System | Cause::Allocator => true,
-        Cause::Absurd | Cause::Misaligned | Cause::Bookkeeping | Cause::PinnedLimit(_) => false,
+        Cause::System => true,
+        Cause::Absurd | Cause::Bookkeeping | Cause::PinnedLimit(_) => false,
     }
 }
 
@@ -42,7 +42,7 @@ fn may_help(asked: usize, cause: Cause) -> bool {
 fn trim(cause: Cause) -> u64 {
     let kinds: &[Kind] = match cause {
         Cause::Device { .. } => &[Kind::Device],
-        Cause::System | Cause::Allocator => &[Kind::Pageable, Kind::Pinned],
+        Cause::System => &[Kind::Pageable, Kind::Pinned],
         _ => &[],
     };
     kinds.iter().map(|&kind| trim::trim_current_device(kind)).sum()

@@ -22,7 +22,7 @@ use crate::cuda;
 use crate::error::Error;
 use crate::memory::arena;
 use crate::memory::arena::device::{Devices, Place};
-use crate::memory::{blocks, device};
+use crate::memory::device;
 use crate::platform::sync::Ordering;
 use crate::platform::text::warn_once;
 use crate::platform::thread_pointer::ThreadPointer;
@@ -67,22 +67,6 @@ pub(super) struct Reuse {
     zeroed: bool,
 }
 
-/// The reason why nothing may be shared: a setting promises something of host blocks that an arena's blocks lack.
-fn unfit() -> Option<&'static str> {
-    if settings::malloc_only() {
-        Some(
-            "free() must be able to free each host block (SYNCEDMEM_HOST_BLOCKS is malloc, or another copy of this library is \
-             loaded), which it cannot with a shared one; unset the variable, or load one copy",
-        )
-    } else if blocks::program().is_some() {
-        Some(
-            "host blocks are to come from the program's own allocator; call syncedmem_set_host_allocator(NULL) to share",
-        )
-    } else {
-        None
-    }
-}
-
 impl SyncedMemory {
     /// Lets the object take its memory from the thread's arena, if nothing has touched it yet. `gone` is the sentence of the error of a
     /// read after the contents are given up. Returns whether the object is shared.
@@ -91,9 +75,16 @@ impl SyncedMemory {
         if self.size.load(Ordering::Relaxed) == 0 {
             return Ok(false);
         }
-        if let Some(why) = unfit() {
+        if settings::malloc_only() {
             static WARNED: AtomicBool = AtomicBool::new(false);
-            warn_once(&WARNED, format_args!("nothing is shared (SYNCEDMEM_SHARE): {why}"));
+            warn_once(
+                &WARNED,
+                format_args!(
+                    "nothing is shared (SYNCEDMEM_SHARE): free() must be able to free each host block \
+                     (SYNCEDMEM_HOST_BLOCKS is malloc, or another copy of this library is loaded), which it cannot with \
+                     a shared one; unset the variable, or load one copy"
+                ),
+            );
             return Ok(false);
         }
         flags::raise_if(true, SHARING);
@@ -205,7 +196,7 @@ impl SyncedMemory {
             return Err(self.given_up());
         }
         // Compat: a first read gives zeros, on which other passes may rely.
-        if !is_served || contents == Contents::Untouched && access == Access::Read || unfit().is_some() {
+        if !is_served || contents == Contents::Untouched && access == Access::Read || settings::malloc_only() {
             self.unshare()?;
             return Ok(None);
         }

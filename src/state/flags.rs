@@ -1,8 +1,8 @@
 //! One word of flags for all that is off by default. While it is 0, constructors, first touches and destructors of small objects
 //! make no further check.
 //!
-//! `observe::control` sets the low byte. While that is 0, each place that records an event costs one branch. Only [`UNSETTLED`]
-//! and [`RECORDED`] of the other flags are ever cleared.
+//! `observe::control` sets the low byte. While that is 0, each place that records an event costs one branch. Of the other
+//! flags, only [`UNSETTLED`] is ever cleared.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,10 +24,8 @@ pub const UNSETTLED: Flags = Flags(256);
 pub const CHECKED: Flags = Flags(512);
 /// A setting, a callback or a GPU build of Caffe may ask for page-locked host blocks.
 pub const MAY_PIN: Flags = Flags(1024);
-/// A small block may have an entry in the table of blocks: it is an arena's, or the program's allocator's.
-pub const RECORDED: Flags = Flags(2048);
 /// An object has given up its contents or shares its memory, or one did before.
-pub const SHARING: Flags = Flags(4096);
+pub const SHARING: Flags = Flags(2048);
 
 impl Flags {
     pub const NONE: Flags = Flags(0);

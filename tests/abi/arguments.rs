@@ -15,7 +15,7 @@ const HEADERS: [&str; 4] = [
 ];
 
 /// Parameters for which NULL says something: of one function, or of any.
-const MAY_BE_NULL: [&str; 23] = [
+const MAY_BE_NULL: [&str; 22] = [
     "context",
     "is_new",
     "stream",
@@ -26,7 +26,6 @@ const MAY_BE_NULL: [&str; 23] = [
     "syncedmem_cuda_status sentence",
     "syncedmem_destroy mem",
     "syncedmem_model_close model",
-    "syncedmem_set_host_allocator allocator",
     "syncedmem_tensor_attach pointer",
     "syncedmem_tensor_data meta",
     "syncedmem_tensor_destroy tensor",

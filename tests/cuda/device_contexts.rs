@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 
-use crate::support::allocators;
 use crate::support::driver::{Address, Handle};
 use crate::support::states::*;
 use crate::support::*;
@@ -168,38 +167,6 @@ fn a_callers_stream_may_belong_to_another_context_than_the_current_one() {
     gpu.cuCtxSetCurrent(std::ptr::null_mut());
 }
 
-/// An allocator that makes another context current, in the middle of a pull.
-fn an_allocator_of_the_programs_may_change_the_context() {
-    type Switch<'g> = (&'g Gpu, Handle);
-    unsafe extern "C-unwind" fn allocate(bytes: usize, alignment: usize, switch: *mut c_void) -> *mut c_void {
-        let (gpu, context) = unsafe { switch.cast::<Switch<'_>>().read() };
-        assert_eq!(gpu.cuCtxSetCurrent(context), 0);
-        let mut block = std::ptr::null_mut();
-        unsafe { libc::posix_memalign(&mut block, alignment, bytes) };
-        block
-    }
-    let gpu = gpu();
-    let created = Created::new(&gpu);
-    let mut switch: Switch<'_> = (&gpu, created.1);
-    let table = syncedmem_host_allocator_t {
-        allocate: Some(allocate as _),
-        context: (&raw mut switch).cast(),
-        ..allocators::without_a_book()
-    };
-    let stream = gpu.stream();
-    let mut object = Object::new(BYTES);
-    assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
-    gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(5, BYTES));
-    assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
-    let status = gpu.observe(
-        || object.pull(stream.handle()),
-        |calls| assert!(calls.iter().all(|call| call.status == 0), "{calls:?}"),
-    );
-    assert_eq!((status, allocators::set(None)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS), "{}", last_error());
-    assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
-    assert_bytes(&object.host_bytes(BYTES), &pattern(5, BYTES), &"");
-}
-
 /// Makes, copies and frees blocks of two devices on this thread, in whose stack of contexts `below` lies. Returns the calls. What
 /// is current is checked, and no outcome: a call may fail.
 fn use_two_devices(gpu: &Gpu, stream: &Stream, below: Handle, fault: Option<Fault>, what: &str) -> Vec<Call> {
@@ -297,6 +264,5 @@ crate::support::harness::tests![
     blocks_are_freed_from_any_thread_with_any_context_current,
     a_callers_stream_may_belong_to_another_context_than_the_current_one,
     a_push_or_pop_that_fails_leaves_neither_the_thread_nor_a_free_in_another_devices_context,
-    a_context_that_cannot_be_made_current_again_is_an_error_before_anything_else_is_done;
-    alone_with_driver(&[]): an_allocator_of_the_programs_may_change_the_context
+    a_context_that_cannot_be_made_current_again_is_an_error_before_anything_else_is_done
 ];

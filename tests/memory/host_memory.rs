@@ -159,6 +159,28 @@ fn caffe_malloc_host_and_free_agree_with_malloc_and_free() {
     assert_eq!(unsafe { CaffeFreeHost(std::ptr::null_mut(), false) }, SYNCEDMEM_SUCCESS);
 }
 
+fn junk_fills_memory_whose_contents_are_undefined_and_no_other() {
+    const JUNK: [u8; 4] = 0x7fed_beef_u32.to_ne_bytes();
+    assert!(f32::from_ne_bytes(JUNK).is_nan());
+    for bytes in SIZES.into_iter().chain(1..10) {
+        let mut object = Object::new(bytes);
+        let data = object.overwrite_cpu_data().unwrap();
+        let contents = unsafe { std::slice::from_raw_parts(data, bytes) };
+        assert!(contents.chunks(4).all(|word| word == &JUNK[..word.len()]), "{bytes}");
+        for access in [Storage::cpu_data, Storage::mutable_cpu_data] {
+            let mut object = Object::new(bytes);
+            assert!(all_zero(access(&mut object).unwrap(), bytes), "{bytes}: Caffe expects zeros");
+        }
+        unsafe { data.write_bytes(7, bytes) };
+        assert_eq!(object.overwrite_cpu_data(), Ok(data));
+        assert_eq!(unsafe { data.read() }, 7, "its contents are current");
+        let mut lent = vec![8; bytes];
+        object.set_cpu_data(lent.as_mut_ptr());
+        object.cpu_data().unwrap();
+        assert_eq!(lent, vec![8; bytes]);
+    }
+}
+
 crate::support::harness::tests![
     blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before,
     size_zero_gives_an_address_and_nothing_to_free,
@@ -172,5 +194,6 @@ crate::support::harness::tests![
     the_error_names_the_limit_on_the_address_space,
     the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there;
     alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")]): the_host_limit_holds_under_many_threads;
+    alone(&[("SYNCEDMEM_JUNK_FILL", "on")]): junk_fills_memory_whose_contents_are_undefined_and_no_other;
     alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")]): every_block_is_mallocs_and_none_is_kept_where_that_is_asked_for
 ];

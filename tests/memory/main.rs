@@ -6,7 +6,6 @@
 )]
 
 mod clock;
-mod device_allocator;
 mod device_full;
 mod device_out_of_memory;
 mod device_pinned;
@@ -15,8 +14,6 @@ mod device_pool_bounds;
 mod device_pool_faults;
 mod device_pool_in_use;
 mod device_waits;
-mod host_allocator;
-mod host_allocator_load;
 mod host_memory;
 mod host_pool;
 mod host_pool_bounds;
@@ -29,7 +26,6 @@ mod mappings;
 mod support;
 
 support::harness::suites![
-    device_allocator,
     device_full,
     device_out_of_memory,
     device_pinned,
@@ -38,8 +34,6 @@ support::harness::suites![
     device_pool_faults,
     device_pool_in_use,
     device_waits,
-    host_allocator,
-    host_allocator_load,
     host_memory,
     host_pool,
     host_pool_bounds,

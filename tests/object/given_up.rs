@@ -3,7 +3,6 @@
 use std::ffi::CStr;
 use std::ptr::NonNull;
 
-use crate::support::allocators;
 use crate::support::*;
 use syncedmem::abi::net;
 use syncedmem::object::SyncedMemory;
@@ -233,10 +232,8 @@ fn what_layers_did_not_write_is_zeros_once_the_blob_has_more_or_is_read_from_out
     assert!(has_zeros(data), "a read from outside of layers");
 }
 
-/// Standard error of a process that asks in vain to share objects, after `prepare`.
-fn is_refused(settings: &[(&str, &str)], prepare: fn(), sentence: &[&str]) {
-    let said = alone(settings, || {
-        prepare();
+fn where_free_is_to_take_each_block_nothing_is_shared_and_a_line_says_so_once() {
+    let said = alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || {
         for bytes in BYTES {
             let mut object = Object::new(bytes);
             assert!(!share(&mut object));
@@ -247,33 +244,7 @@ fn is_refused(settings: &[(&str, &str)], prepare: fn(), sentence: &[&str]) {
     });
     if !inside() {
         assert_eq!(said.lines().count(), 1, "{said}");
-        assert_has(&said, sentence);
-    }
-}
-
-fn where_free_is_to_take_each_block_nothing_is_shared_and_a_line_says_so_once() {
-    is_refused(
-        &[("SYNCEDMEM_HOST_BLOCKS", "malloc")],
-        || (),
-        &["nothing is shared", "SYNCEDMEM_HOST_BLOCKS is malloc"],
-    );
-}
-
-fn with_an_allocator_of_the_programs_nothing_is_shared_and_a_line_says_so_once() {
-    let prepare = || assert_eq!(allocators::set(Some(&allocators::without_a_book())), SYNCEDMEM_SUCCESS);
-    is_refused(&[], prepare, &["nothing is shared", "syncedmem_set_host_allocator"]);
-}
-
-fn after_an_allocator_of_the_programs_was_set_no_arena_lends() {
-    let (mut early, mut late) = (shared(5000), shared(5000));
-    let arenas = lend(&mut early);
-    assert_eq!(allocators::set(Some(&allocators::without_a_book())), SYNCEDMEM_SUCCESS);
-    discard(&mut early);
-    for object in [&mut early, &mut late] {
-        let data = lend(object);
-        assert_ne!(data, arenas, "of an arena");
-        discard(object);
-        assert_eq!(object.cpu_data(), Ok(data), "it was kept apart");
+        assert_has(&said, &["nothing is shared", "SYNCEDMEM_HOST_BLOCKS is malloc"]);
     }
 }
 
@@ -316,10 +287,8 @@ harness::tests![
     what_was_touched_or_is_read_first_is_not_shared,
     a_layer_that_needs_zeros_is_lent_zeros,
     nothing_is_executed_unless_it_is_said,
-    where_free_is_to_take_each_block_nothing_is_shared_and_a_line_says_so_once,
-    with_an_allocator_of_the_programs_nothing_is_shared_and_a_line_says_so_once;
+    where_free_is_to_take_each_block_nothing_is_shared_and_a_line_says_so_once;
     alone(&[]):
-    after_an_allocator_of_the_programs_was_set_no_arena_lends,
     shared_objects_with_lives_one_after_the_other_take_the_same_block,
     a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not,
     what_layers_did_not_write_is_zeros_once_the_blob_has_more_or_is_read_from_outside,

@@ -100,17 +100,6 @@ fn first_touches_of_every_size() {
     }
 }
 
-fn first_touches_with_an_allocator_of_the_programs_own() {
-    let touch = |storage: &mut Storage| {
-        assert_eq!(allocators::set(Some(&allocators::without_a_book())), SYNCEDMEM_SUCCESS);
-        storage.mutable_cpu_data().map(drop)
-    };
-    // The block, its record, and the claim.
-    for prepare in [of::<4000>, of::<10_000>, of::<100_000>, of::<LARGE>] {
-        every_allocation(3, prepare, touch);
-    }
-}
-
 fn a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence() {
     driver::hide_devices();
     every_allocation(1, of::<4000>, |storage| {
@@ -124,6 +113,5 @@ fn a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence() 
 crate::support::harness::tests![
     every_other_operation_bears_each_failure,
     first_touches_of_every_size,
-    first_touches_with_an_allocator_of_the_programs_own,
     a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence,
 ];

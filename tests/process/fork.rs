@@ -1,9 +1,5 @@
 //! Forks under eight allocating threads: the child finds every lock free, its objects whole, and goes on.
 
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-use crate::support::allocators;
 use crate::support::tensor::*;
 use crate::support::*;
 
@@ -89,42 +85,7 @@ fn forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable() {
     assert_eq!(destroy(old), SYNCEDMEM_SUCCESS);
 }
 
-/// Set by the allocator below in a child that it has forked.
-static IS_CHILD: AtomicBool = AtomicBool::new(false);
-
-unsafe extern "C-unwind" fn fork_and_allocate(bytes: usize, alignment: usize, _: *mut c_void) -> *mut c_void {
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0);
-    IS_CHILD.store(child == 0, Relaxed);
-    let mut status = 0;
-    if child > 0 {
-        assert_eq!((unsafe { libc::waitpid(child, &mut status, 0) }, status), (child, 0), "the child failed");
-    }
-    let mut block = std::ptr::null_mut();
-    unsafe { libc::posix_memalign(&mut block, alignment, bytes) };
-    block
-}
-
-fn an_access_that_forks_in_an_allocator_ends_in_both_processes() {
-    let table = syncedmem_host_allocator_t { allocate: Some(fork_and_allocate), ..allocators::without_a_book() };
-    assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
-    let object = created(96);
-    // Its entry counts the tensor, if the access still has the claim after the fork.
-    let used = || {
-        let tensor = export(object, FLOATS).unwrap();
-        assert_eq!(exports(object), (1, 0));
-        drop(tensor);
-        assert_eq!((exports(object), destroy(object)), ((0, 0), SYNCEDMEM_SUCCESS));
-    };
-    let outcome = std::panic::catch_unwind(used);
-    if IS_CHILD.load(Relaxed) {
-        unsafe { libc::_exit(i32::from(outcome.is_err())) };
-    }
-    assert!(outcome.is_ok());
-}
-
 crate::support::harness::tests![
     forks_under_eight_allocating_threads_leave_every_object_usable,
-    forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable;
-    alone(&[]): an_access_that_forks_in_an_allocator_ends_in_both_processes
+    forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable
 ];

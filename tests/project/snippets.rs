@@ -51,9 +51,8 @@ fn filled(page: &str, read: impl Fn(&str) -> String) -> String {
 }
 
 /// The pages, and what each shows.
-const PAGES: [(&str, &[&str]); 3] = [
+const PAGES: [(&str, &[&str]); 2] = [
     ("ffi", &["c/walk.c", "cpp/walk.cpp", "rust/walk.rs", "java/Walk.java", "node/walk.js", "python/walk.py"]),
-    ("memory", &["allocators/mimalloc.c"]),
     ("blob", &["c/blob.c"]),
 ];
 

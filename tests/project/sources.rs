@@ -37,7 +37,6 @@ pub const HEADERS: [Header; 4] = [
             "abi/c/account.rs",
             "abi/c/stats.rs",
             "abi/c/trace.rs",
-            "abi/c/allocator.rs",
             "abi/c/caffe_host.rs",
             "abi/element.rs",
         ],

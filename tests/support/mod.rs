@@ -6,7 +6,6 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
-pub mod allocators;
 pub mod as_shipped;
 #[cfg(feature = "blob")]
 pub mod blob;
@@ -52,8 +51,8 @@ pub use syncedmem::abi::blob::{arrays::*, handle::*, math::*, shape::*};
 pub use syncedmem::abi::c::object::syncedmem_head_t::*;
 pub use syncedmem::abi::c::pools::syncedmem_memory_t::*;
 pub use syncedmem::abi::c::{
-    access::*, account::*, allocator::*, caffe_host::*, cuda::*, dlpack::*, errors::*, object::*, policy::*, pools::*,
-    query::*, stats::*, trace::*, transfer::*,
+    access::*, account::*, caffe_host::*, cuda::*, dlpack::*, errors::*, object::*, policy::*, pools::*, query::*,
+    stats::*, trace::*, transfer::*,
 };
 #[cfg(all(feature = "blob", feature = "caffe2"))]
 pub use syncedmem::abi::caffe2::init_net::*;

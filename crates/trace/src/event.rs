@@ -159,22 +159,19 @@ pub enum Refusal {
     Commit,
     /// `SYNCEDMEM_HOST_LIMIT`.
     HostLimit,
-    /// The program's own.
-    Allocator,
     Device,
     /// No address space holds that many bytes.
     Size,
 }
 
 impl Refusal {
-    pub const ALL: [Refusal; 9] = [
+    pub const ALL: [Refusal; 8] = [
         Refusal::System,
         Refusal::AddressSpace,
         Refusal::Data,
         Refusal::Mappings,
         Refusal::Commit,
         Refusal::HostLimit,
-        Refusal::Allocator,
         Refusal::Device,
         Refusal::Size,
     ];
@@ -187,7 +184,6 @@ impl Refusal {
             Refusal::Mappings => "mappings",
             Refusal::Commit => "commit",
             Refusal::HostLimit => "host limit",
-            Refusal::Allocator => "allocator",
             Refusal::Device => "device",
             Refusal::Size => "size",
         }

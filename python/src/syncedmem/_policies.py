@@ -66,24 +66,6 @@ def get_pinning() -> Pinning:
     return Pinning(_get(lib.syncedmem_get_pinning, "syncedmem_pinning_t *"))
 
 
-def set_host_allocator(table: int | None) -> None:
-    """Lets later host blocks come from C functions: `table` is the address of a `syncedmem_host_allocator_t`
-    (syncedmem.h). None: from the library again.
-
-    Functions of Python are refused, because blocks are made and given back on any thread, while the process exits and in
-    forked children, where Python cannot run.
-    """
-    try:
-        address = size(0 if table is None else table, "table")
-    except TypeError:
-        raise TypeError(
-            f"an allocator of Python ({type(table).__name__}) cannot serve: blocks are made and given back on any "
-            "thread, while the process exits and in forked children, where Python cannot run; pass the address of a "
-            "syncedmem_host_allocator_t with C functions, or None"
-        ) from None
-    check(lib.syncedmem_set_host_allocator(ffi.cast("syncedmem_host_allocator_t *", address)))
-
-
 def set_error_policy(policy: ErrorPolicy) -> None:
     """Sets what failed C++ functions of a Caffe in this process do. Python always raises exceptions."""
     check(lib.syncedmem_set_error_policy(member(ErrorPolicy, policy, "policy")))

@@ -3,7 +3,6 @@
 
 pub mod access;
 pub mod account;
-pub mod allocator;
 pub mod caffe_host;
 pub mod capsule;
 pub mod cuda;

@@ -1,9 +1,7 @@
 //! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled
-//! in. Larger ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB, but none of a program's own
-//! allocator.
+//! in. Larger ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
-pub(super) mod allocator;
 pub mod caffe_host;
 pub mod copies;
 mod junk;
@@ -29,7 +27,6 @@ use crate::error::{Cause, Error};
 use crate::observe::recorder::{self, Span, Subject};
 use crate::platform::limits;
 use crate::{caffe, settings};
-pub use allocator::Functions;
 pub use junk::fill_with_junk;
 
 /// Bytes that take less time to allocate and fill than to wait for another thread.
@@ -89,8 +86,7 @@ pub fn allocate(request: Request) -> Result<HostMemory, Error> {
         return Ok(HostMemory { address: NOTHING.address(), owned: false, pinned: false });
     }
     check_size(bytes, Side::Host)?;
-    let own = blocks::program();
-    let pinned = request.pinned && own.is_none();
+    let pinned = request.pinned;
     let title = if pinned { c"allocate pinned" } else { c"allocate pageable" };
     let span = recorder::begin(title, bytes);
     host_usage::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
@@ -104,14 +100,7 @@ pub fn allocate(request: Request) -> Result<HostMemory, Error> {
             return Ok(unsafe { ready(found, request, true, span) });
         }
     }
-    let found = match own {
-        None => pageable::allocate(request),
-        Some(functions) => {
-            pageable::make_room(bytes);
-            of_program(functions, request)
-        }
-    };
-    match found {
+    match pageable::allocate(request) {
         Ok(found) => {
             host_usage::added(bytes);
             // SAFETY: as above.
@@ -141,30 +130,6 @@ pub fn lend(request: Request, place: Place) -> Option<HostMemory> {
     let found = Found { address, room: bytes, origin: Origin::Arena, undefined: bytes };
     // SAFETY: a new block of `bytes`.
     Some(unsafe { ready(found, request, false, span) })
-}
-
-/// Sets the program's allocator of later blocks; `None`: the library.
-///
-/// # Safety
-/// The functions and their context can be used on any thread for the rest of the process; `allocate` returns NULL or a block of
-/// the requested size, which stays until `release`.
-pub unsafe fn set_allocator(functions: Option<Functions>) -> Result<(), Error> {
-    copies::heed();
-    if functions.is_some() && settings::malloc_only() {
-        return Err(Error::BlocksAreMallocs);
-    }
-    blocks::set_program(functions);
-    Ok(())
-}
-
-#[cold]
-fn of_program(functions: Functions, Request { bytes, holder, .. }: Request) -> Result<Found, Cause> {
-    // SAFETY: the caller of `set_allocator` guarantees it.
-    let address = unsafe { functions.allocate(bytes) }?;
-    let kept = blocks::keep(address, Block::new(Maker::Program(functions), bytes, holder));
-    // SAFETY: no object refers to the block yet.
-    kept.inspect_err(|_| unsafe { functions.release(address, bytes) })?;
-    Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined: if functions.zeroed { 0 } else { bytes } })
 }
 
 /// Also records the allocation, which `span` timed, and the fill.

@@ -27,7 +27,6 @@ pub fn name_layers() {
 pub fn of(cause: Cause, asked: usize) -> (Refusal, u64) {
     match cause {
         Cause::Limit(limit) => (Refusal::HostLimit, limit),
-        Cause::Allocator | Cause::Misaligned => (Refusal::Allocator, 0),
         Cause::Device { total, .. } => (Refusal::Device, total),
         Cause::Absurd => (Refusal::Size, 0),
         Cause::System | Cause::Bookkeeping | Cause::PinnedLimit(_) => by_system(asked as u64),

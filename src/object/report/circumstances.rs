@@ -17,7 +17,7 @@ pub struct Circumstances(pub Error);
 impl fmt::Display for Circumstances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Error::OutOfMemory { side, cause, .. } = self.0 else { return Ok(()) };
-        if matches!(cause, Cause::Absurd | Cause::Misaligned) {
+        if cause == Cause::Absurd {
             return Ok(());
         }
         let advice = match side {

@@ -32,7 +32,6 @@ impl Failure {
         let asked = format!("{who} asked for {bytes}");
         match self.refusal {
             Refusal::System => format!("{asked}, which the system did not have"),
-            Refusal::Allocator => format!("{asked}, which the program's own allocator did not give"),
             Refusal::Size => {
                 format!("{asked}, which no address space holds: a negative number may have been taken for a size")
             }
@@ -50,7 +49,7 @@ impl Failure {
             Refusal::Commit => ("the commit limit", "sysctl vm.overcommit_memory is 2"),
             Refusal::HostLimit => ("the library's limit", "SYNCEDMEM_HOST_LIMIT"),
             Refusal::Device => ("the device", ""),
-            Refusal::System | Refusal::Allocator | Refusal::Size => ("the system's memory", ""),
+            Refusal::System | Refusal::Size => ("the system's memory", ""),
         };
         let bytes = (self.limit > 0).then(|| Size(self.limit).to_string());
         let more: Vec<String> = [how.to_string()].into_iter().filter(|how| !how.is_empty()).chain(bytes).collect();
