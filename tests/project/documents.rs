@@ -1,8 +1,8 @@
-//! The documents: every file that a link names is there.
+//! Links of documents to files of the repository.
 
 use std::path::Path;
 
-use crate::prose::files;
+use crate::checked_in::files;
 
 /// The targets of `[text](target)`, outside blocks of code.
 fn links(text: &str) -> impl Iterator<Item = &str> {
@@ -31,20 +31,4 @@ fn every_file_that_a_document_links_to_is_there() {
     assert!(found.contains(&root.join("README.md")) && found.contains(&root.join("docs/caffe-abi.md")));
     let broken: Vec<_> = found.iter().flat_map(|path| broken(path, &std::fs::read_to_string(path).unwrap())).collect();
     assert!(broken.is_empty(), "{}", broken.join("\n"));
-}
-
-#[test]
-fn the_readme_counts_tests_and_faults_on_the_simulated_driver_as_their_documents_do() {
-    let read = |file| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
-    let counts = read("docs/gpu-counts.md");
-    let passing = counts.lines().find(|line| line.starts_with("| tests that pass |")).expect("a row of tests");
-    let passing = passing.trim_end_matches([' ', '|']).rsplit(' ').next().unwrap();
-    let (list, document) = (read("tests/real_caffe/gpu/faults.sh"), read("docs/gpu-faults.md").replace('`', ""));
-    let listed: Vec<_> = list.lines().filter_map(|line| line.strip_prefix("  '")?.split_once("' src/")).collect();
-    for (fault, _) in &listed {
-        assert!(document.contains(&format!("\n| {fault} | ")), "docs/gpu-faults.md has no row for: {fault}");
-    }
-    let shown =
-        [format!("{passing} own tests for the device"), format!("[{} faults that these runs find]", listed.len())];
-    shown.iter().for_each(|text| assert!(read("README.md").contains(text), "the README does not say: {text}"));
 }

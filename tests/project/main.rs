@@ -1,5 +1,5 @@
-//! The project itself: its rooms, prose, documents, headers and exported names. `UPDATE=1 cargo test --test project`
-//! writes what is generated.
+//! The repository: dependencies between rooms and crates, links of documents, and generated files, which
+//! `UPDATE=1 cargo test --test project` writes.
 #![expect(clippy::unwrap_used, reason = "a test answers for what it passes")]
 
 mod api;
@@ -7,8 +7,6 @@ mod arrows;
 mod checked_in;
 mod documents;
 mod header;
-mod methods;
-mod prose;
 mod python_types;
 mod snippets;
 mod sources;
