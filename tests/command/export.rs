@@ -9,7 +9,7 @@ use syncedmem_trace::recording::header::About;
 use crate::caffe_like::{command, said};
 use crate::events::{self, nested};
 use crate::support::folder::Folder;
-use crate::support::recording::{Recording, process};
+use syncedmem_trace::recording::sample::{Recording, process};
 
 fn recorded(about: &About<&str>, events: &[Event]) -> Recording {
     let recording = Recording::new(about);

@@ -8,7 +8,7 @@ use syncedmem_trace::event::{Noticed, What};
 
 use crate::caffe_like::{Said, Workshop, command, said};
 use crate::run::send;
-use crate::support::recording::{LAYOUT, Recording, at, process};
+use syncedmem_trace::recording::sample::{LAYOUT, Recording, at, process};
 
 /// The commands that read a trace, with the file.
 fn readers(file: &str) -> [Vec<&str>; 4] {

@@ -8,7 +8,7 @@ use syncedmem_trace::event::{Noticed, Origin, What};
 use syncedmem_trace::recording::header::End;
 
 use crate::caffe_like::{Workshop, command, said};
-use crate::support::recording::{Recording, at, process};
+use syncedmem_trace::recording::sample::{Recording, at, process};
 
 /// An object with a block of 4 KiB.
 fn recorded() -> Vec<u8> {

@@ -26,7 +26,6 @@ pub mod own;
 pub mod plain;
 pub mod pools;
 pub mod random;
-pub mod recording;
 pub mod sequences;
 pub mod sides;
 pub mod states;

@@ -1,19 +1,16 @@
 //! The reader gives what was recorded, in the order of time, whatever became of the file.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
-#[path = "../../../tests/support/recording.rs"]
-mod recording;
-
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use recording::{LAYOUT, Recording, at, process};
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Noticed, Origin, Site, What};
 use syncedmem_trace::recording::header::{About, End as EndMark};
 use syncedmem_trace::recording::record::Record;
+use syncedmem_trace::recording::sample::{LAYOUT, Recording, at, process};
 use syncedmem_trace::recording::text;
 use syncedmem_trace_reader::{Caffe, End, Item, Note, ReadError, Reader, Stream};
 use tempfile::{TempDir, tempdir};
@@ -189,7 +186,7 @@ fn a_file_that_ends_early_gives_what_it_holds() {
 #[test]
 fn the_recordings_of_a_run_belong_together_and_others_stay_out() {
     let first = Recording::new(&process(7));
-    let of = |process, start, run| Recording::new(&About { process, start, run, ..recording::process(7) });
+    let of = |id, start, run| Recording::new(&About { process: id, start, run, ..process(7) });
     let (later, sooner, other) = (of(9, 300, 7), of(8, 200, 7), of(10, 250, 10));
     let executed = of(8, 400, 7);
     let folder = holding(&[

@@ -167,18 +167,14 @@ fn sentences(program: &str, end: &End) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "../../../../tests/support/recording.rs"]
-pub mod recording;
-
-#[cfg(test)]
 mod tests {
     use std::io::Write;
 
     use syncedmem_trace::event::{Origin, What};
     use syncedmem_trace::recording::header;
+    use syncedmem_trace::recording::sample::{LAYOUT, Recording, at, process};
 
     use super::super::facts::NO_PLACE;
-    use super::recording::{LAYOUT, Recording, at, process};
     use super::*;
 
     fn allocated(bytes: u64) -> What {

@@ -99,10 +99,10 @@ impl One {
 mod tests {
     use syncedmem_core::kind::Kind;
     use syncedmem_trace::event::{Origin, What};
+    use syncedmem_trace::recording::sample::{LAYOUT, Recording, at, process};
 
     use super::*;
     use crate::report::read;
-    use crate::report::read::recording::{LAYOUT, Recording, at, process};
 
     #[test]
     fn what_gives_way_between_two_looks_is_reported() {

@@ -8,6 +8,8 @@
 
 pub mod header;
 pub mod record;
+#[cfg(feature = "sample")]
+pub mod sample;
 pub mod text;
 
 /// Bytes.

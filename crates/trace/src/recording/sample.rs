@@ -1,15 +1,14 @@
-//! Recordings for tests, written by the functions that the library uses.
-#![allow(dead_code, reason = "each test program uses a part of this module")]
-#![allow(clippy::expect_used, reason = "a test whose preparation fails has failed")]
+//! Recordings for tests, written by the functions that the library uses. Needs the feature `sample`.
+#![expect(clippy::expect_used, reason = "a test whose preparation fails has failed")]
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::event::{Event, Site, What};
-use syncedmem_trace::recording::header::{self, About, End, Words};
-use syncedmem_trace::recording::record::{Record, Slot};
-use syncedmem_trace::recording::text::{self, Topic};
-use syncedmem_trace::recording::{HEADER, LEAST, Layout};
+use super::header::{self, About, End, Words};
+use super::record::{Record, Slot};
+use super::text::{self, Topic};
+use super::{HEADER, LEAST, Layout};
+use crate::event::{Event, Site, What};
 
 pub struct Recording {
     header: Box<Words>,
@@ -19,7 +18,7 @@ pub struct Recording {
 
 pub const LAYOUT: Layout = Layout::within(LEAST);
 
-/// A process without a parent, in a run of its own.
+/// A process without a parent.
 pub fn process(process: u32) -> About<&'static str> {
     let identity = process.into();
     About {
@@ -67,7 +66,7 @@ impl Recording {
         self.put(Record::Named { time, thread: 1, object, object_bytes: 64, text });
     }
 
-    /// Returns the text's place.
+    /// Returns the place of the text.
     pub fn text(&self, topic: Topic, number: u64, text: &[u8]) -> u32 {
         let room = text::room(text.len());
         let place = header::reserve_text(&self.header, room as u64, LAYOUT.texts).expect("room for a text") as usize;
