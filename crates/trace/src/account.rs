@@ -1,5 +1,5 @@
-//! Sums of a process's events. Three places keep them, each for its own readers: the process for its report, the header
-//! of a recording, and the command as it reads a recording.
+//! Sums of a process's events. The process counts for its own report, and the command counts what it reads in a recording.
+//! The header of a recording keeps the [`Levels`] alone: its oldest records are overwritten, and a peak must not be lost.
 //!
 //! The counters are atomic words: threads and signal handlers count without a lock.
 
@@ -37,7 +37,7 @@ pub struct Memory {
     /// Bytes in blocks that objects hold.
     pub live: u64,
     pub peak: u64,
-    /// On the events' clock.
+    /// Nanoseconds on the clock of the events.
     pub peak_time: u64,
     /// Blocks from the system or the driver.
     pub fresh: Sum,
@@ -45,7 +45,40 @@ pub struct Memory {
     pub freed: Sum,
 }
 
-// Places of the words. A sum has three: count, bytes, nanoseconds. By kind; by side, then by what the getters take.
+/// The bytes that objects hold now, by kind, their peaks, and the times of the peaks.
+pub type Levels = [AtomicU64; 9];
+
+const PEAK: usize = 3;
+const PEAK_TIME: usize = 6;
+
+/// Adds a block that was allocated, or subtracts one that was freed. Returns whether the kind reached a new peak.
+#[inline]
+pub fn take_level(levels: &Levels, event: &Event) -> bool {
+    match event.what {
+        What::Allocated { kind, bytes, .. } => {
+            let live = levels[kind as usize].fetch_add(bytes, Relaxed).wrapping_add(bytes);
+            raise_peak(levels, kind, live as i64, event.end())
+        }
+        What::Freed { kind, bytes, .. } => {
+            levels[kind as usize].fetch_sub(bytes, Relaxed);
+            false
+        }
+        _ => false,
+    }
+}
+
+/// If several threads raise it at once, the highest wins; the time may be that of another.
+fn raise_peak(levels: &Levels, kind: Kind, live: i64, time: u64) -> bool {
+    let peak = &levels[PEAK + kind as usize];
+    // Most blocks reach no peak, and a load is cheaper than a read-modify-write.
+    let is_higher = live > peak.load(Relaxed) as i64 && peak.fetch_max(live as u64, Relaxed) < live as u64;
+    if is_higher {
+        levels[PEAK_TIME + kind as usize].store(time, Relaxed);
+    }
+    is_higher
+}
+
+// Places of the words. A sum has three: count, bytes, nanoseconds. By kind; by side, then by path or access.
 const FRESH: usize = 0;
 const POOLED: usize = FRESH + 3 * 3;
 const FREED: usize = POOLED + 3 * 3;
@@ -54,117 +87,93 @@ const FILLS: usize = COPIES + 3 * 4;
 const FAILURES: usize = FILLS + 3 * 2;
 const WAITS: usize = FAILURES + 3 * 2;
 const SYNCHRONISED: usize = WAITS + 3;
-const LIVE: usize = SYNCHRONISED + 3;
-const PEAK: usize = LIVE + 3;
-const PEAK_TIME: usize = PEAK + 3;
-const ACCESSES: usize = PEAK_TIME + 3;
+const ACCESSES: usize = SYNCHRONISED + 3;
 const MADE: usize = ACCESSES + 2 * 3;
 const MADE_UNSEEN: usize = MADE + 1;
 const ENDED: usize = MADE_UNSEEN + 1;
-pub const WORDS: usize = ENDED + 1;
+const WORDS: usize = ENDED + 1;
 
-pub type Words = [AtomicU64; WORDS];
-
-pub struct Counters(Words);
+pub struct Counters {
+    levels: Levels,
+    words: [AtomicU64; WORDS],
+}
 
 impl Counters {
     pub const fn new() -> Counters {
-        Counters([const { AtomicU64::new(0) }; WORDS])
+        Counters { levels: [const { AtomicU64::new(0) }; 9], words: [const { AtomicU64::new(0) }; WORDS] }
     }
 
     /// Returns whether the kind's memory reached a new peak.
     #[inline]
     pub fn take(&self, event: &Event) -> bool {
-        take(&self.0, event)
+        let count = |at: usize| self.words[at].fetch_add(1, Relaxed);
+        let sum = |at: usize, bytes: u64| {
+            count(at);
+            self.words[at + 1].fetch_add(bytes, Relaxed);
+            self.words[at + 2].fetch_add(event.duration, Relaxed);
+        };
+        match event.what {
+            What::Made { noticed, .. } => {
+                count(MADE);
+                if noticed == Noticed::FirstAccess {
+                    count(MADE_UNSEEN);
+                }
+            }
+            What::Ended => _ = count(ENDED),
+            What::Accessed { side, access, .. } => _ = count(accesses(side, access)),
+            What::Allocated { kind, bytes, origin: Origin::Fresh, .. } => sum(FRESH + 3 * kind as usize, bytes),
+            What::Allocated { kind, bytes, .. } => sum(POOLED + 3 * kind as usize, bytes),
+            What::Freed { kind, bytes, .. } => sum(FREED + 3 * kind as usize, bytes),
+            What::Filled { side, bytes } => sum(FILLS + 3 * side as usize, bytes),
+            What::Copied { to, bytes, path, .. } | What::Started { to, bytes, path, .. } => {
+                sum(copies(to, path), bytes)
+            }
+            What::Completed { .. } => sum(WAITS, 0),
+            What::Synchronised => sum(SYNCHRONISED, 0),
+            What::Failed { side, bytes, .. } => sum(FAILURES + 3 * side as usize, bytes),
+            What::Resized { .. } | What::Lent { .. } | What::Released { .. } => {}
+        }
+        take_level(&self.levels, event)
     }
 
     pub fn account(&self) -> Account {
-        Account(self.0.each_ref().map(|word| word.load(Relaxed)))
+        let load = |word: &AtomicU64| word.load(Relaxed);
+        Account { levels: self.levels.each_ref().map(load), words: self.words.each_ref().map(load) }
     }
 
     /// Bytes that objects hold, by kind.
     pub fn live(&self) -> [u64; 3] {
-        Kind::ALL.map(|kind| (self.0[LIVE + kind as usize].load(Relaxed) as i64).max(0) as u64)
+        Kind::ALL.map(|kind| (self.levels[kind as usize].load(Relaxed) as i64).max(0) as u64)
     }
 
     pub fn reset_peaks(&self, now: u64) {
-        for kind in Kind::ALL {
-            let live = self.0[LIVE + kind as usize].load(Relaxed);
-            self.0[PEAK + kind as usize].store(live, Relaxed);
-            self.0[PEAK_TIME + kind as usize].store(now, Relaxed);
+        for kind in 0..3 {
+            self.levels[PEAK + kind].store(self.levels[kind].load(Relaxed), Relaxed);
+            self.levels[PEAK_TIME + kind].store(now, Relaxed);
         }
     }
 
-    /// For a peak from before the first event.
+    /// Takes over a peak from before the first event.
     pub fn raise_peak(&self, kind: Kind, peak: u64, time: u64) {
-        raise(&self.0, kind, peak as i64, time);
+        raise_peak(&self.levels, kind, peak as i64, time);
     }
 
-    /// For blocks that were allocated or freed without an event.
+    /// Takes over blocks that were allocated or freed without an event.
     pub fn set_live(&self, kind: Kind, live: u64) {
-        self.0[LIVE + kind as usize].store(live, Relaxed);
+        self.levels[kind as usize].store(live, Relaxed);
         self.raise_peak(kind, live, 0);
     }
 
-    /// For a block that was freed without an event.
+    /// Subtracts a block that was freed without an event.
     pub fn lose(&self, kind: Kind, bytes: u64) {
-        self.0[LIVE + kind as usize].fetch_sub(bytes, Relaxed);
+        self.levels[kind as usize].fetch_sub(bytes, Relaxed);
     }
 
-    /// For a forked child: forgets all but the memory that objects hold.
+    /// Forgets all but the memory that objects hold: a forked child counts its own events.
     pub fn begin_child(&self) {
-        let is_kept = |at: usize| (LIVE..PEAK).contains(&at);
-        self.0.iter().enumerate().filter(|&(at, _)| !is_kept(at)).for_each(|(_, word)| word.store(0, Relaxed));
+        self.words.iter().for_each(|word| word.store(0, Relaxed));
         self.reset_peaks(0);
     }
-}
-
-/// Returns whether the kind's memory reached a new peak.
-#[inline]
-pub fn take(words: &Words, event: &Event) -> bool {
-    let count = |at: usize| words[at].fetch_add(1, Relaxed);
-    let sum = |at: usize, bytes: u64| {
-        count(at);
-        words[at + 1].fetch_add(bytes, Relaxed);
-        words[at + 2].fetch_add(event.duration, Relaxed);
-    };
-    match event.what {
-        What::Made { noticed, .. } => {
-            count(MADE);
-            if noticed == Noticed::FirstAccess {
-                count(MADE_UNSEEN);
-            }
-        }
-        What::Ended => _ = count(ENDED),
-        What::Accessed { side, access, .. } => _ = count(accesses(side, access)),
-        What::Allocated { kind, bytes, origin, .. } => {
-            let from = if origin == Origin::Fresh { FRESH } else { POOLED };
-            sum(from + 3 * kind as usize, bytes);
-            let live = words[LIVE + kind as usize].fetch_add(bytes, Relaxed).wrapping_add(bytes) as i64;
-            let is_peak = live > words[PEAK + kind as usize].load(Relaxed) as i64;
-            return is_peak && raise(words, kind, live, event.end());
-        }
-        What::Freed { kind, bytes, .. } => {
-            sum(FREED + 3 * kind as usize, bytes);
-            words[LIVE + kind as usize].fetch_sub(bytes, Relaxed);
-        }
-        What::Filled { side, bytes } => sum(FILLS + 3 * side as usize, bytes),
-        What::Copied { to, bytes, path, .. } | What::Started { to, bytes, path, .. } => sum(copies(to, path), bytes),
-        What::Completed { .. } => sum(WAITS, 0),
-        What::Synchronised => sum(SYNCHRONISED, 0),
-        What::Failed { side, bytes, .. } => sum(FAILURES + 3 * side as usize, bytes),
-        What::Resized { .. } | What::Lent { .. } | What::Released { .. } => {}
-    }
-    false
-}
-
-/// Of threads that raise it at once, the highest wins; the time may be another's.
-fn raise(words: &Words, kind: Kind, live: i64, time: u64) -> bool {
-    let is_higher = live > 0 && words[PEAK + kind as usize].fetch_max(live as u64, Relaxed) < live as u64;
-    if is_higher {
-        words[PEAK_TIME + kind as usize].store(time, Relaxed);
-    }
-    is_higher
 }
 
 fn accesses(side: Side, access: Access) -> usize {
@@ -175,31 +184,30 @@ fn copies(to: Side, path: Path) -> usize {
     COPIES + 3 * (2 * to as usize + path as usize)
 }
 
-/// The counters at one moment. Words that other threads changed meanwhile may be of different moments.
+/// The counters at one moment. Words that other threads change meanwhile may be of different moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Account([u64; WORDS]);
+pub struct Account {
+    levels: [u64; 9],
+    words: [u64; WORDS],
+}
 
 impl Account {
-    pub const fn of(words: [u64; WORDS]) -> Account {
-        Account(words)
-    }
-
-    /// With the bytes that objects hold, by kind, from a better source than the events.
+    /// Replaces the bytes that objects hold, by kind, by those of a better source than the events.
     pub fn holding(mut self, live: [u64; 3]) -> Account {
-        self.0[LIVE..PEAK].copy_from_slice(&live);
+        self.levels[..PEAK].copy_from_slice(&live);
         self
     }
 
     fn sum(&self, at: usize) -> Sum {
-        Sum { count: self.0[at], bytes: self.0[at + 1], nanoseconds: self.0[at + 2] }
+        Sum { count: self.words[at], bytes: self.words[at + 1], nanoseconds: self.words[at + 2] }
     }
 
     pub fn memory(&self, kind: Kind) -> Memory {
         let [word, sum] = [kind as usize, 3 * kind as usize];
         Memory {
             live: self.live(kind).max(0) as u64,
-            peak: self.0[PEAK + word],
-            peak_time: self.0[PEAK_TIME + word],
+            peak: self.levels[PEAK + word],
+            peak_time: self.levels[PEAK_TIME + word],
             fresh: self.sum(FRESH + sum),
             pooled: self.sum(POOLED + sum),
             freed: self.sum(FREED + sum),
@@ -208,20 +216,20 @@ impl Account {
 
     /// Bytes; negative if objects gave back blocks from before the first event.
     pub fn live(&self, kind: Kind) -> i64 {
-        self.0[LIVE + kind as usize] as i64
+        self.levels[kind as usize] as i64
     }
 
     pub fn made(&self) -> u64 {
-        self.0[MADE]
+        self.words[MADE]
     }
 
     /// Objects that were first seen at an access.
     pub fn made_unseen(&self) -> u64 {
-        self.0[MADE_UNSEEN]
+        self.words[MADE_UNSEEN]
     }
 
     pub fn ended(&self) -> u64 {
-        self.0[ENDED]
+        self.words[ENDED]
     }
 
     /// Waits for copies in flight.
@@ -246,16 +254,16 @@ impl Account {
         self.sum(FILLS + 3 * side as usize)
     }
 
-    /// Complete only while every access is recorded.
+    /// Accesses that needed no work are not recorded.
     pub fn accesses(&self, side: Side, access: Access) -> u64 {
-        self.0[accesses(side, access)]
+        self.words[accesses(side, access)]
     }
 
     pub fn failures(&self, side: Side) -> Sum {
         self.sum(FAILURES + 3 * side as usize)
     }
 
-    /// Each sum that is not zero.
+    /// The sums that are not zero.
     pub fn work(&self) -> impl Iterator<Item = (Work, Sum)> {
         let blocks = |kind| {
             let Memory { fresh, pooled, .. } = self.memory(kind);
@@ -271,7 +279,7 @@ impl Account {
         all.filter(|(_, sum)| sum.count > 0)
     }
 
-    /// Lines about objects and about each kind of memory that was used.
+    /// Writes lines about objects and about each kind of memory that was used.
     pub fn write_memory(&self, f: &mut impl Write) -> fmt::Result {
         writeln!(f, "objects made: {}, ended: {}", self.made(), self.ended())?;
         for kind in Kind::ALL {
@@ -283,7 +291,7 @@ impl Account {
         Ok(())
     }
 
-    /// A table of the work.
+    /// Writes a table of the work.
     pub fn write_work(&self, f: &mut impl Write) -> fmt::Result {
         writeln!(f, "{:<44}{:>10}{:>12}{:>14}", "work, summed over threads", "times", "bytes", "time")?;
         self.work().try_for_each(|(work, Sum { count, bytes, nanoseconds })| {
@@ -298,14 +306,13 @@ impl Account {
     }
 }
 
-/// A sort of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Blocks from the system or the driver.
     Fresh(Kind),
     Pooled(Kind),
     Fill(Side),
-    /// To that side.
+    /// Copies to this side.
     Copy(Side, Path),
     Wait,
     Synchronisation,

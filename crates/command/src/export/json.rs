@@ -8,7 +8,6 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use syncedmem_analysis::ledger::Ledger;
-use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace_reader::{Caffe, End, Item, Note, ReadError};
 
@@ -87,7 +86,7 @@ impl<W: Write> Records<'_, W> {
             Item::Frames { .. } | Item::Module { .. } => Ok(()),
             Item::End(End { header, gave_way, .. }) => {
                 let is_whole = header.end.is_some() && header.cut.is_none();
-                let peaks = kinds(Kind::ALL.map(|kind| header.account.memory(kind).peak));
+                let peaks = kinds(header.peaks.map(|(peak, _)| peak));
                 let arguments = json!({ "whole": is_whole, "gave_way": gave_way, "lost": header.lost, "peaks": peaks });
                 self.metadata(process, "syncedmem_end", arguments)
             }

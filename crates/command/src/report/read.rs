@@ -61,8 +61,8 @@ impl Open {
         };
         if end.gave_way > 0 {
             for kind in Kind::ALL {
-                let memory = end.header.account.memory(kind);
-                self.gathering.raise_peak(kind, memory.peak, memory.peak_time);
+                let (peak, time) = end.header.peaks[kind as usize];
+                self.gathering.raise_peak(kind, peak, time);
             }
         }
         self.about.library.clone_from(&end.header.about.library);
