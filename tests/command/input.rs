@@ -36,14 +36,14 @@ fn what_is_no_recording_is_refused_by_its_beginning_and_never_copied() {
     workshop.shell_here("head -c 16777216 /dev/zero | gzip -1 > zeros.gz; mkdir folder; echo hello > folder/text").ok();
     fs::write(workshop.path("brace"), [b'{', 0xff].repeat(4096)).unwrap();
     fs::write(workshop.path("text.json"), format!("[{}", "é".repeat(4096))).unwrap();
-    let why = "it is no recording of libsyncedmem";
+    let why = "it is not a recording of libsyncedmem";
     for (file, why) in [
         ("zeros.gz", why),
         ("/dev/zero", why),
         ("brace", why),
-        ("text.json", "it is an export and no recording"),
+        ("text.json", "it is an export, not a recording"),
         ("/dev/null", "it is empty"),
-        ("folder", "no recording is in this folder"),
+        ("folder", "this folder has no recording"),
     ] {
         for arguments in readers(file) {
             within(&workshop, 0, &arguments, Stdio::null()).fails(1, &[&format!("{file}: {why}")]);
@@ -74,7 +74,7 @@ fn a_recording_is_unpacked_up_to_the_bytes_that_its_header_gives_it() {
     workshop.syncedmem(&["report", "whole.gz", "--text"]).ok();
     let told = within(&workshop, 8, &["report", "whole.gz"], Stdio::null());
     told.fails(1, &["its copy finds no room in ", "(ulimit -f); set TMPDIR to a folder with room"]);
-    let why = format!("it goes on behind the {most} bytes that its header gives the recording");
+    let why = format!("it is longer than the {most} bytes that its header names");
     for file in ["longer.gz", "bomb.gz"] {
         for arguments in readers(file) {
             within(&workshop, 2 * most as u32 / 512, &arguments, Stdio::null()).fails(1, &[&why]);

@@ -93,7 +93,7 @@ fn what_cannot_be_read_or_written_is_said_with_what_to_do() {
     for (arguments, what) in [
         (&["nowhere.trace"][..], "nowhere.trace: it cannot be read"),
         (&["train.trace", "-o", "none/a.html"], "name another file with --output"),
-        (&["other.json"], "no recording; open it with the tool that it was exported for"),
+        (&["other.json"], "not a recording; open it with the tool that it was exported for"),
         (&["empty.trace"], "it is empty"),
         (&["train.trace", "-o", "./train.trace"], "is the trace itself"),
     ] {

@@ -32,25 +32,16 @@ const CRATES: &[(&str, &[&str])] = &[
     ("crates/layer-names", &["syncedmem-caffe-file", "syncedmem-core", "syncedmem-trace"]),
     ("crates/simulated-cuda", &[]),
     ("crates/trace", &["syncedmem-core"]),
-    ("crates/analysis", &["syncedmem-core", "syncedmem-trace"]),
     ("crates/trace-reader", &["syncedmem-core", "syncedmem-trace"]),
     (".", &["caffemodel", "syncedmem-caffe-file", "syncedmem-core", "syncedmem-trace"]),
     (
         "crates/command",
-        &[
-            "caffemodel",
-            "syncedmem-analysis",
-            "syncedmem-caffe-file",
-            "syncedmem-core",
-            "syncedmem-trace",
-            "syncedmem-trace-reader",
-        ],
+        &["caffemodel", "syncedmem-caffe-file", "syncedmem-core", "syncedmem-trace", "syncedmem-trace-reader"],
     ),
 ];
 
 /// The crates without unsafe code.
-const SAFE: [&str; 5] =
-    ["crates/caffe-file", "crates/caffemodel", "crates/trace", "crates/analysis", "crates/trace-reader"];
+const SAFE: [&str; 4] = ["crates/caffe-file", "crates/caffemodel", "crates/trace", "crates/trace-reader"];
 
 fn row(room: &str) -> usize {
     ROOMS

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::folder::Folder;
 use super::gpu::in_a_process_with_a_driver;
-use syncedmem_analysis::ledger::{Holder, Ledger, Share};
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::account::{Account, Counters};
 use syncedmem_trace::event::Event;
+use syncedmem_trace_reader::ledger::{Holder, Ledger, Share};
 use syncedmem_trace_reader::{Item, Reader};
 
 /// Runs `body` in a process that traces from the beginning.

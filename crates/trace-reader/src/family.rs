@@ -1,4 +1,4 @@
-//! The recordings that belong together: those of one run, or those in a folder.
+//! Finds the recordings that belong together: those of one run, or those in a folder.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -16,17 +16,17 @@ use crate::ReadError;
 pub struct Member {
     pub path: PathBuf,
     pub process: u32,
-    /// 0 for none.
+    /// 0: none.
     pub parent: u32,
     pub run: u64,
     /// Nanoseconds of CLOCK_MONOTONIC.
     pub start: u64,
 }
 
-/// Members by start, and files that cannot be read.
+/// The members, sorted by start, and the files that cannot be read.
 type Found = (Vec<Member>, Vec<(PathBuf, ReadError)>);
 
-/// FILE and the recordings FILE.PID and FILE.PID.PID of its run; of a folder, all recordings in it.
+/// Returns FILE and the recordings FILE.PID and FILE.PID.PID of its run, or all recordings in a folder.
 pub fn of(path: &Path) -> Result<Found, ReadError> {
     if fs::metadata(path)?.is_dir() {
         let found = in_folder(path, |_| true)?;
@@ -37,7 +37,7 @@ pub fn of(path: &Path) -> Result<Found, ReadError> {
     let first = read(path)?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok((vec![first], Vec::new())) };
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
-    // A folder that cannot be listed leaves the file alone.
+    // If the folder cannot be listed, the file is the only member.
     let (mut members, _) = in_folder(folder, |other| is_numbered(other, name)).unwrap_or_default();
     members.retain(|member| member.run == first.run);
     members.push(first);
@@ -59,13 +59,13 @@ fn in_folder(folder: &Path, is_wanted: impl Fn(&OsStr) -> bool) -> io::Result<Fo
     Ok((sorted(members), unreadable))
 }
 
-/// A process starts before those that it forks.
+/// Sorts by start: a process starts before those that it forks.
 fn sorted(mut members: Vec<Member>) -> Vec<Member> {
     members.sort_by_key(|member| (member.start, member.process));
     members
 }
 
-/// `name`, and numbers behind points: execve adds one.
+/// Whether `other` is `name` with numbers after points. Each execve adds a number.
 fn is_numbered(other: &OsStr, name: &OsStr) -> bool {
     let numbers = other.as_bytes().strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"."));
     let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
@@ -85,7 +85,7 @@ fn read(path: &Path) -> Result<Member, ReadError> {
 
 /// Does not move the file's position.
 pub(crate) fn header(file: &File) -> Result<Header, ReadError> {
-    // One byte more than a header: `is_unfinished` tells a file of that length alone.
+    // One byte more than a header: `is_unfinished` accepts only a file of exactly a header.
     let (mut page, mut length) = ([0; HEADER as usize + 1], 0);
     loop {
         match file.read_at(&mut page[length..], length as u64) {
@@ -98,7 +98,7 @@ pub(crate) fn header(file: &File) -> Result<Header, ReadError> {
     header_in(&page[..length])
 }
 
-/// In the beginning of a file, which has one byte more than a header if the file has.
+/// Reads the header at the beginning of a file. Pass one byte more than a header, if the file has it.
 pub fn header_in(bytes: &[u8]) -> Result<Header, ReadError> {
     Header::read(bytes).map_err(|error| match (error, bytes.trim_ascii_start()) {
         (NoHeader::Foreign, _) if bytes.is_empty() || is_unfinished(bytes) => ReadError::Empty,
@@ -107,7 +107,7 @@ pub fn header_in(bytes: &[u8]) -> Result<Header, ReadError> {
     })
 }
 
-/// UTF-8, but for a character that the end of `bytes` cuts.
+/// Whether the bytes are UTF-8. The end may cut a character.
 fn begins_as_text(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none())
 }

@@ -1,35 +1,36 @@
-//! Reads recordings, one file for each process, as [`Item`]s in the order of time: a [`Reader`] a recording and its
-//! family, process by process; a [`Stream`] one, also while its process writes it. Any bytes are read without a panic,
-//! and with memory in proportion to the file's size.
+//! Reads recordings, one file for each process, as [`Item`]s in the order of time. A [`Reader`] reads a recording and its
+//! family, process by process; a [`Stream`] reads one recording, also while its process writes it. A [`ledger::Ledger`]
+//! keeps the objects and sums up who holds memory. Any bytes are read without a panic, and with memory in proportion to the
+//! file's size.
 
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "used in this workspace alone: the names of fields say what they hold")]
 
 pub mod family;
+pub mod ledger;
 mod objects;
-mod order;
-mod read_error;
 mod recording;
 mod stream;
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use family::Member;
-pub use read_error::ReadError;
 use stream::Inherited;
 pub use stream::Stream;
 use syncedmem_trace::event::{Event, Pass, Site};
-use syncedmem_trace::recording::header::Header;
+use syncedmem_trace::recording::header::{Header, NoHeader};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// The first item of a process: those up to its end are its own.
+    /// The first item of a process. All items up to `End` belong to it.
     Process {
         process: u32,
         name: String,
-        /// If that one recorded.
+        /// `None` unless the parent recorded.
         parent: Option<u32>,
         /// Nanoseconds of CLOCK_MONOTONIC, and of CLOCK_REALTIME.
         monotonic: u64,
@@ -56,7 +57,7 @@ pub enum Item {
         build_id: Vec<u8>,
         path: String,
     },
-    /// The layers of a net of Caffe's, as the format has them.
+    /// The layers of one of Caffe's nets, as text: see `Topic::Net`.
     Net(String),
     Note(Note),
     /// The name of a known object, from now on.
@@ -65,7 +66,7 @@ pub enum Item {
         object: u64,
         name: String,
     },
-    /// How many items of the batch an object holds from now on; 0: not known.
+    /// The number of items of the batch that an object holds from now on; 0: not known.
     Items {
         object: u64,
         items: u64,
@@ -102,11 +103,11 @@ pub enum Note {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caffe {
     pub file: String,
-    /// Else its calls are bound within it.
+    /// Whether its calls can reach the library. If not, the linker has bound them within the file.
     pub reaches: bool,
-    /// How many functions of its memory were replaced at their entries; 0 if it was not taken over.
+    /// Number of functions of `SyncedMemory` that were replaced at their entries; 0 if it was not taken over.
     pub taken_over: u64,
-    /// How many functions of nets and solvers were, for the names of layers.
+    /// Number of functions of nets and solvers that were replaced, for the names of layers.
     pub for_names: u64,
 }
 
@@ -114,27 +115,27 @@ pub struct Caffe {
 pub struct End {
     pub process: u32,
     pub header: Box<Header>,
-    /// Records that gave way before they were read.
+    /// Records that were overwritten before they were read.
     pub gave_way: u64,
-    /// Records that the process had begun.
+    /// Records that the process began and did not finish.
     pub unfinished: u64,
-    /// Also damaged ones.
+    /// Records of another version, or damaged ones.
     pub unknown: u64,
 }
 
 #[derive(Debug, Default)]
 pub struct Reader {
     current: Option<Stream>,
-    /// The last one first.
+    /// In reverse order.
     waiting: Vec<Member>,
     ready: VecDeque<Item>,
-    /// By the id of a forked process.
+    /// What forked processes inherit, by their id.
     inherited: HashMap<u32, Inherited>,
     unreadable: Vec<(PathBuf, ReadError)>,
 }
 
 impl Reader {
-    /// See [`family::of`].
+    /// Reads the recordings of [`family::of`].
     pub fn open(path: &Path) -> Result<Reader, ReadError> {
         let (mut waiting, unreadable) = family::of(path)?;
         waiting.reverse();
@@ -154,7 +155,7 @@ impl Reader {
         &self.unreadable
     }
 
-    /// `false` behind the last recording.
+    /// Returns `false` after the last recording.
     fn advance(&mut self) -> Result<bool, ReadError> {
         if let Some(stream) = &mut self.current {
             if !stream.read(&mut self.ready)? {
@@ -197,3 +198,49 @@ impl Iterator for Reader {
         }
     }
 }
+
+/// The reason why a file cannot be read as a recording.
+#[derive(Debug)]
+pub enum ReadError {
+    System(io::Error),
+    Empty,
+    Text,
+    NoRecordings,
+    /// The file has more than these bytes, which its header names.
+    TooLong(u64),
+    Header(NoHeader),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> ReadError {
+        ReadError::System(error)
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::System(error) => write!(f, "it cannot be read: {error}"),
+            ReadError::Empty => {
+                f.write_str("it is empty: its process has not used the library, or the disk was full; record again")
+            }
+            ReadError::Text => f.write_str(
+                "it is an export, not a recording; open it with the tool that it was exported for, or record again with syncedmem run \
+                 --trace FILE",
+            ),
+            ReadError::NoRecordings => f.write_str("this folder has no recording; name one that syncedmem run --trace wrote"),
+            ReadError::TooLong(most) => {
+                write!(f, "it is longer than the {most} bytes that its header names: it is damaged; record again")
+            }
+            ReadError::Header(NoHeader::Foreign) => {
+                f.write_str("it is not a recording of libsyncedmem; name a file that syncedmem run --trace or SYNCEDMEM_TRACE wrote")
+            }
+            ReadError::Header(NoHeader::Other(version)) => {
+                write!(f, "another version of libsyncedmem wrote it (format {version}); use the command of that version, or record again")
+            }
+            ReadError::Header(NoHeader::Damaged) => f.write_str("its header is damaged or incomplete; record again"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}

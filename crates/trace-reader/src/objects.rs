@@ -1,20 +1,20 @@
-//! The objects of a process, found out from its events: the writer does not keep them.
+//! The objects of a process, as its events show them: the writer does not keep them.
 
 use std::collections::{HashMap, VecDeque};
 
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Noticed, Site, What};
 
-/// By the object's address.
+/// Names by the object's address.
 pub type ObjectNames = HashMap<u64, String>;
 
 #[derive(Debug, Default)]
 pub struct Objects {
-    /// The blocks of the host's and of the device's side.
+    /// The blocks on the host and on the device, by the object's address.
     known: HashMap<u64, [Option<Block>; 2]>,
-    /// Also of objects from before the recording.
+    /// The names, also of objects from before the recording.
     pub names: ObjectNames,
-    /// Events of the window with a call site: number, site, and whether the event begins an object.
+    /// Events with a call site that wait in the window: number, site, and whether the event begins an object.
     sites: HashMap<u64, VecDeque<(u64, Site, bool)>>,
 }
 
@@ -25,7 +25,7 @@ struct Block {
     address: u64,
 }
 
-/// An object that its first event revealed.
+/// An object that its first event revealed: its constructor was not recorded.
 #[derive(Debug)]
 pub struct Revealed {
     pub made: Event,
@@ -34,7 +34,7 @@ pub struct Revealed {
 }
 
 impl Objects {
-    /// For an event that waits in the window.
+    /// Notes the call site of an event that waits in the window.
     pub fn expect(&mut self, number: u64, event: &Event) {
         if event.object != 0 && event.site != Site::UNKNOWN {
             let is_made = matches!(event.what, What::Made { .. });
@@ -42,7 +42,7 @@ impl Objects {
         }
     }
 
-    /// Returns the event, unless a block that was freed, or an object that ended, is from before the recording.
+    /// Takes the next event. Returns it unless it ends a block or an object from before the recording.
     pub fn take(&mut self, number: u64, event: Event, bytes: u64) -> (Option<Revealed>, Option<Event>) {
         self.pass(number, &event);
         let Event { object, what, .. } = event;
@@ -79,7 +79,7 @@ impl Objects {
         }
     }
 
-    /// `Some` if the object was unknown.
+    /// Takes a note about an object. Returns the object if it was unknown.
     pub fn note(&mut self, time: u64, thread: u32, object: u64, bytes: u64) -> Option<Revealed> {
         let what = What::Made { bytes, noticed: Noticed::FirstAccess };
         self.notice(object, bytes, &Event { start: time, duration: 0, thread, object, site: Site::UNKNOWN, what })

@@ -1,4 +1,4 @@
-//! The records of one file, also while its process writes them.
+//! Reads the records of one file, also while its process writes them.
 
 use std::fs::File;
 use std::io;
@@ -13,27 +13,27 @@ use syncedmem_trace::recording::{HEADER, RECORD};
 
 use crate::{ReadError, family};
 
-/// Records read at once.
+/// Number of records that are read at once.
 const CHUNK: u64 = 1 << 12;
 
-/// Bytes of text at most. The library writes 4 MiB.
+/// Bytes of text that are read at most. The library writes up to 4 MiB.
 const MOST_TEXT: u64 = 16 << 20;
 
-/// The newest records of a running process, which may be unfinished.
+/// Number of the newest records of a running process, which may be unfinished.
 const UNSETTLED: u64 = CHUNK;
 
 #[derive(Debug)]
 pub struct Recording {
     file: File,
     header: Header,
-    /// Slots in the file: fewer than its layout says, if the disk was full.
+    /// Number of slots in the file: fewer than its layout names if the disk was full.
     slots: u64,
-    /// The library leaves none, because it reserves space.
+    /// The library leaves no holes, because it reserves space.
     has_holes: bool,
     next: u64,
-    /// Behind the last record to read.
+    /// The index after the last record to read.
     until: u64,
-    /// Bytes of text that were read.
+    /// Bytes of text that have been read.
     texts: u64,
     pub gave_way: u64,
     pub unfinished: u64,
@@ -66,7 +66,7 @@ impl Recording {
         &self.header
     }
 
-    /// Goes on with what was written since.
+    /// Continues with the records that were written since the last call.
     pub fn update(&mut self) -> io::Result<()> {
         self.read_header()?;
         self.until = self.header.next;
@@ -76,7 +76,7 @@ impl Recording {
     fn read_header(&mut self) -> io::Result<()> {
         let mut bytes = [0; HEADER as usize];
         self.file.read_exact_at(&mut bytes, 0)?;
-        // A sound header stays so, unless another program damages the file: then nothing is new.
+        // Only another program can damage a sound header: then the old one stays.
         if let Ok(header) = Header::read(&bytes) {
             if header.layout == self.header.layout && header.about == self.header.about {
                 self.header = header;
@@ -93,24 +93,24 @@ impl Recording {
         Ok(())
     }
 
-    /// The first bytes from there on that are not in a hole.
+    /// The first range of bytes from `from` on that is not a hole.
     fn data(&self, from: u64) -> Range<u64> {
         if !self.has_holes {
             return from..u64::MAX;
         }
         match seek(&self.file, SeekFrom::Data(from)) {
             Ok(start) => start..seek(&self.file, SeekFrom::Hole(start)).unwrap_or(u64::MAX),
-            // A hole up to the end.
+            // The hole reaches to the end.
             Err(Errno::NXIO) => u64::MAX..u64::MAX,
             Err(_) => from..u64::MAX,
         }
     }
 
-    /// `false` if there are none. An unfinished new record is waited for while the process `is_running`, else counted and
-    /// passed over.
+    /// Reads some records. Returns `false` if there are none. While the process `is_running`, the reader stops at an unfinished
+    /// new record; else it counts the record and continues.
     pub fn read(&mut self, is_running: bool, records: &mut Vec<Record>) -> io::Result<bool> {
         let until = self.until;
-        self.pass_over_what_gave_way();
+        self.skip_overwritten();
         if self.next >= until {
             return Ok(false);
         }
@@ -120,25 +120,25 @@ impl Recording {
         let in_file = in_lap.min(self.slots.saturating_sub(slot));
         let at = layout.record_at(slot);
         let data = self.data(at);
-        let passed_over = match in_file {
-            // The file ends before: there was no space.
+        let skipped = match in_file {
+            // The file ends earlier: the disk was full.
             0 => in_lap,
-            // A hole is never read: a file of few blocks may be of any length.
+            // Holes are not read: a file of few blocks may be of any length.
             _ => in_file.min(data.start.saturating_sub(at) / RECORD),
         };
         let settled = if is_running { (until - self.next).saturating_sub(UNSETTLED) } else { u64::MAX };
-        if passed_over.min(settled) > 0 {
-            self.unfinished += passed_over.min(settled);
-            self.next += passed_over.min(settled);
+        if skipped.min(settled) > 0 {
+            self.unfinished += skipped.min(settled);
+            self.next += skipped.min(settled);
             return Ok(true);
         }
         let count = in_file.min(CHUNK).min(data.end.saturating_sub(at).div_ceil(RECORD));
         self.chunk.resize((count * RECORD) as usize, 0);
         self.file.read_exact_at(&mut self.chunk, at)?;
         let first = self.next;
-        // A record is reserved before its slot is changed, so a header that is read now says which may have changed.
+        // The writer reserves a record before it changes the slot, so a header that is read now shows which slots may have changed.
         self.read_header()?;
-        self.pass_over_what_gave_way();
+        self.skip_overwritten();
         let chunks = self.chunk.chunks_exact(RECORD as usize).filter_map(<[u8]>::first_chunk);
         for (index, bytes) in (first..).zip(chunks).skip((self.next - first) as usize) {
             match self.header.record(index, bytes) {
@@ -152,13 +152,13 @@ impl Recording {
         Ok(self.next > first)
     }
 
-    fn pass_over_what_gave_way(&mut self) {
+    fn skip_overwritten(&mut self) {
         let oldest = self.header.indices().start;
         self.gave_way += oldest.saturating_sub(self.next);
         self.next = self.next.max(oldest);
     }
 
-    /// The text area, if it has grown since the last call.
+    /// Reads the text area if it has grown since the last call.
     pub fn new_texts(&mut self) -> io::Result<Option<Vec<u8>>> {
         if self.header.texts == self.texts { Ok(None) } else { self.texts().map(Some) }
     }

@@ -1,6 +1,6 @@
-//! One recording as items in the order of time.
+//! Reads one recording as items in the order of time.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io;
 
@@ -9,7 +9,6 @@ use syncedmem_trace::recording::record::Record;
 use syncedmem_trace::recording::text::{self, Entry, Topic};
 
 use crate::objects::{ObjectNames, Objects, Revealed};
-use crate::order::Order;
 use crate::recording::Recording;
 use crate::{Caffe, End, Item, Note, ReadError};
 
@@ -18,14 +17,14 @@ pub struct Stream {
     recording: Recording,
     order: Order,
     objects: Objects,
-    /// Names, by their place.
+    /// Names, by their place in the text area.
     texts: HashMap<u32, String>,
     read_texts: HashSet<u32>,
     has_begun: bool,
-    /// Times and ids of processes that this one forks.
+    /// Starts and ids of the processes that this one forks.
     forks: Vec<(u64, u32)>,
     passed_on: Vec<(u32, ObjectNames)>,
-    /// Also of the processes that it was forked from.
+    /// Call sites, also of the processes that it was forked from.
     sites: HashMap<Site, String>,
     records: Vec<Record>,
 }
@@ -57,7 +56,7 @@ impl Stream {
         self
     }
 
-    /// The oldest records will soon give way.
+    /// Whether the oldest records will be overwritten soon.
     pub fn is_filling(&self) -> bool {
         let header = self.recording.header();
         header.next > header.layout.most / 2
@@ -67,12 +66,12 @@ impl Stream {
         self.recording.header().about.process
     }
 
-    /// `false` at the end.
+    /// Returns `false` at the end.
     pub fn read(&mut self, items: &mut VecDeque<Item>) -> io::Result<bool> {
         self.read_records(false, items)
     }
 
-    /// What is new since the last call.
+    /// Reads what the process has written since the last call.
     pub fn follow(&mut self, items: &mut VecDeque<Item>) -> io::Result<()> {
         self.recording.update()?;
         while self.read_records(true, items)? {}
@@ -101,7 +100,7 @@ impl Stream {
         Ok(goes_on)
     }
 
-    /// The rest, behind the last record. Returns what forked processes inherit.
+    /// Gives the remaining items after the last record. Returns what forked processes inherit.
     pub fn finish(&mut self, items: &mut VecDeque<Item>) -> Vec<(u32, Inherited)> {
         if let Ok(area) = self.recording.texts() {
             self.take_texts(&area, items);
@@ -174,7 +173,7 @@ impl Stream {
         }
     }
 
-    /// `false` if there is none.
+    /// Gives the next record of the window. Returns `false` if there is none.
     fn give_next(&mut self, items: &mut VecDeque<Item>) -> bool {
         let Some((number, record)) = self.order.next() else { return false };
         match record {
@@ -206,7 +205,7 @@ impl Stream {
         true
     }
 
-    /// Keeps the names for processes that were forked before `time`.
+    /// Keeps the current names for processes that were forked before `time`.
     fn pass_on(&mut self, time: u64) {
         let (passed_on, names) = (&mut self.passed_on, &self.objects.names);
         self.forks.retain(|&(start, child)| {
@@ -223,4 +222,40 @@ fn give_found(found: Option<Revealed>, items: &mut VecDeque<Item>) {
     let Some(Revealed { made, name }) = found else { return };
     items.push_back(Item::Event(made));
     items.extend(name.map(|name| Item::Name { time: made.start, object: made.object, name }));
+}
+
+/// Number of records that are held back.
+const WINDOW: usize = 1 << 14;
+
+/// Sorts records by their ends. The file is nearly sorted: a record is late only if its thread was interrupted between the
+/// end of the event and the record. So a window of records is held back.
+#[derive(Debug, Default)]
+struct Order {
+    /// By end, then by position in the file, which is the order within a thread.
+    waiting: BTreeMap<(u64, u64), Record>,
+    sequence: u64,
+}
+
+impl Order {
+    /// Returns the record's number.
+    fn put(&mut self, record: Record) -> u64 {
+        let end = match record {
+            Record::Event { event, .. } => event.end(),
+            Record::Pass(pass) => pass.start.saturating_add(pass.duration),
+            Record::Named { time, .. } | Record::Items { time, .. } | Record::Step { time, .. } => time,
+        };
+        self.sequence += 1;
+        self.waiting.insert((end, self.sequence), record);
+        self.sequence
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.len() > WINDOW
+    }
+
+    /// Returns the oldest record with its number.
+    fn next(&mut self) -> Option<(u64, Record)> {
+        let ((_, sequence), record) = self.waiting.pop_first()?;
+        Some((sequence, record))
+    }
 }

@@ -262,9 +262,9 @@ fn other_files_are_refused_with_what_to_do() {
         (&b""[..], "it is empty"),
         // Of a process that was killed before it wrote its header.
         (&[0; 4096], "it is empty"),
-        (&[0; 5000], "it is no recording of libsyncedmem"),
+        (&[0; 5000], "it is not a recording of libsyncedmem"),
         (b"[\n{\"ph\":\"M\"},\n", "record again with syncedmem run --trace FILE"),
-        (b"\x7fELF", "it is no recording of libsyncedmem"),
+        (b"\x7fELF", "it is not a recording of libsyncedmem"),
         (&newer, "another version of libsyncedmem wrote it (format 9)"),
         (&damaged, "its header is damaged"),
     ] {

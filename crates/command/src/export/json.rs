@@ -7,8 +7,8 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use syncedmem_analysis::ledger::Ledger;
 use syncedmem_trace::event::{Event, Origin, Site, What};
+use syncedmem_trace_reader::ledger::Ledger;
 use syncedmem_trace_reader::{Caffe, End, Item, Note, ReadError};
 
 use super::{Error, fields};

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use syncedmem_analysis::ledger::{Holder, Ledger};
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Origin, What};
+use syncedmem_trace_reader::ledger::{Holder, Ledger};
 
 use super::rows::by_name;
 

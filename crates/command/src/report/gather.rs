@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use syncedmem_analysis::ledger::{self, Ledger, Share};
 use syncedmem_core::head::Side;
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Origin, Pass, Site, What};
+use syncedmem_trace_reader::ledger::{self, Ledger, Share};
 
 use super::about::About;
 use super::arena::Arenas;

@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
-use syncedmem_analysis::ledger::{Holder, Object};
 use syncedmem_core::head::Side;
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Site;
+use syncedmem_trace_reader::ledger::{Holder, Object};
 
 /// With more of them, an owner has some that no column shows.
 const STEPS: usize = 4096;

@@ -1,10 +1,10 @@
-//! What the layers of nets say about memory: groups of holders, and layers that could be in place.
+//! Memory by the layers of nets: groups of holders, and advice about layers that could be in place.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use syncedmem_analysis::net::{self, Layer, by_beginning, chains};
-use syncedmem_analysis::role::Role;
+use super::in_place::{self, Layer, chains};
+use crate::report::role::Role;
 use syncedmem_core::kind::Kind;
 
 use super::rows::{Finding, HolderRow, IN_PLACE};
@@ -17,17 +17,17 @@ pub const NO_TYPE: &str = "of an unknown type";
 pub struct Layers {
     pub sharing: Sharing,
     nets: Vec<Vec<Layer>>,
-    /// A program may make a net many times.
+    /// The texts of the nets: a program may make a net many times.
     texts: HashSet<String>,
-    /// By the layers' names.
+    /// The types of layers by their names.
     kinds: HashMap<String, String>,
 }
 
-/// Holders of a type of layer, or of layers whose names begin alike.
+/// The memory of layers of one type, or of layers whose names begin alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     pub name: String,
-    /// 0: without a layer.
+    /// Number of layers; 0: memory that belongs to no layer.
     pub layers: usize,
     /// Bytes at the peak of each kind.
     pub at_peak: [u64; 3],
@@ -61,7 +61,7 @@ impl Layers {
             return;
         }
         if self.texts.insert(text.to_string()) {
-            let layers = net::layers(text);
+            let layers = in_place::layers(text);
             self.kinds.extend(layers.iter().map(|layer| (layer.name.clone(), layer.kind.clone())));
             self.nets.push(layers);
         }
@@ -72,7 +72,7 @@ impl Layers {
         self.kinds.get(layer).map(String::as_str).filter(|kind| !kind.is_empty())
     }
 
-    /// The largest first; empty if no net was recorded.
+    /// Groups by type, the largest first; empty if no net was recorded.
     pub fn by_type(&self, holders: &[HolderRow]) -> Vec<Group> {
         if self.nets.is_empty() {
             return Vec::new();
@@ -89,13 +89,13 @@ impl Layers {
         groups
     }
 
-    /// A finding for each blob whose memory layers could share.
+    /// Returns a finding for each blob whose memory layers could write over.
     pub fn in_place(&self, holders: &[HolderRow]) -> Vec<Finding> {
         let at_peak: HashMap<&str, [u64; 3]> =
             holders.iter().map(|holder| (holder.who.as_str(), holder.at_peak)).collect();
         let held =
             |layer: &str, what: &str| at_peak.get(format!("{layer} {what}").as_str()).copied().unwrap_or_default();
-        let finding = |chain: &net::Chain| {
+        let finding = |chain: &in_place::Chain| {
             let mut gradient = held(&chain.maker, "output gradient");
             let mut saved = [0; 3];
             for (layer, _, saves) in &chain.layers {
@@ -106,20 +106,20 @@ impl Layers {
                 }
             }
             let device = saved[Kind::Device as usize];
-            // The memory of a device is scarcer.
+            // Device memory is scarcer.
             let bytes = if device > 0 { device } else { saved.iter().sum() };
-            let listed = |of: fn(&(String, String, net::Saved)) -> String| {
+            let listed = |of: fn(&(String, String, in_place::Saved)) -> String| {
                 chain.layers.iter().map(of).collect::<Vec<_>>().join(", ")
             };
             Finding {
                 rule: IN_PLACE,
                 certainty: "possible",
                 change: "prototxt",
-                seen: "Layers have outputs of their own, although they could write over their inputs, which no other \
+                seen: "Layers write to separate outputs, although they could write over their inputs, which no other \
                        layer reads.",
                 to_do: "Give each output the name of the input, wherever it is a top or a bottom: results stay the same.",
                 not_known: "The program must not read the input or the output by its name. Not for a ReLU with a \
-                            negative_slope below 0, an ELU with an alpha below 0, nor behind an Eltwise with \
+                            negative_slope below 0, an ELU with an alpha below 0, nor after an Eltwise with \
                             stable_prod_grad: false.",
                 made: listed(|(name, ..)| name.clone()),
                 at: format!("write \"{}\" for {}", chain.blob, listed(|(_, top, _)| format!("\"{top}\""))),
@@ -131,7 +131,7 @@ impl Layers {
     }
 }
 
-/// In the order of [`Role::ALL`]; empty if no holder's name says a role.
+/// Memory by role, in the order of [`Role::ALL`]; empty if no holder's name contains a role.
 pub fn by_role(holders: &[HolderRow]) -> Vec<(&'static str, [u64; 3])> {
     let of = |role: Option<Role>| {
         let held = holders.iter().filter(|holder| Role::of_name(&holder.who) == role);
@@ -142,15 +142,14 @@ pub fn by_role(holders: &[HolderRow]) -> Vec<(&'static str, [u64; 3])> {
     if roles.iter().all(|(role, _)| *role == NO_LAYER) { Vec::new() } else { roles }
 }
 
-/// Of layers whose names begin alike, the largest first; empty if no holder has a layer's name.
+/// Groups of layers whose names begin alike, the largest first; empty if no holder has the name of a layer.
 pub fn by_name(holders: &[HolderRow]) -> Vec<Group> {
     let (layers, others) = by_layer(holders);
-    let layers: Vec<_> = layers.into_iter().map(|(layer, at_peak)| (layer, at_peak.iter().sum(), at_peak)).collect();
-    let group = |(beginning, members): (&str, Vec<&[u64; 3]>)| {
-        let more = if members.len() > 1 { "…" } else { "" };
-        Group::of(format!("{beginning}{more}"), members)
+    let group = |Beginning { text, layers, .. }: Beginning| {
+        let more = if layers.len() > 1 { "…" } else { "" };
+        Group::of(format!("{text}{more}"), layers.iter().map(|(_, bytes)| bytes))
     };
-    let mut groups: Vec<_> = by_beginning(&layers).into_iter().map(group).collect();
+    let mut groups: Vec<_> = by_beginning(layers.into_iter().collect()).into_iter().map(group).collect();
     if !groups.is_empty() {
         groups.extend(without_layer(others));
     }
@@ -162,7 +161,7 @@ fn without_layer(at_peak: [u64; 3]) -> Option<Group> {
     (at_peak != [0; 3]).then_some(Group { name, layers: 0, at_peak })
 }
 
-/// Bytes of each layer, and of all others.
+/// Bytes of each layer, and of the holders that belong to none.
 fn by_layer(holders: &[HolderRow]) -> (BTreeMap<&str, [u64; 3]>, [u64; 3]) {
     let (mut layers, mut others) = (BTreeMap::new(), [0; 3]);
     for HolderRow { who, at_peak, .. } in holders.iter().filter(|holder| holder.at_peak != [0; 3]) {
@@ -175,4 +174,101 @@ fn by_layer(holders: &[HolderRow]) -> (BTreeMap<&str, [u64; 3]>, [u64; 3]) {
 
 fn sum(one: [u64; 3], other: [u64; 3]) -> [u64; 3] {
     std::array::from_fn(|kind| one[kind].saturating_add(other[kind]))
+}
+
+/// Number of groups that hold at least 1 % of the whole.
+const GROUPS: usize = 10;
+/// A group is divided only if it holds more than a quarter of the whole.
+const LARGE: u64 = 4;
+
+/// Layers whose names begin with this text, and their memory.
+struct Beginning<'n> {
+    text: &'n str,
+    bytes: u64,
+    layers: Vec<(&'n str, [u64; 3])>,
+}
+
+/// Groups layers by the beginnings of their names (`res4`, `inception_3a`), the group with the most bytes first. Large groups
+/// are divided where letters, digits and other characters meet, as long as there are few groups.
+fn by_beginning<'n>(layers: Vec<(&'n str, [u64; 3])>) -> Vec<Beginning<'n>> {
+    let all: u64 = layers.iter().map(|(_, bytes)| bytes.iter().sum::<u64>()).sum();
+    let is_large = |group: &Beginning| group.bytes.saturating_mul(LARGE) > all;
+    let count = |groups: &[Beginning]| groups.iter().filter(|group| group.bytes.saturating_mul(100) >= all).count();
+    let (_, parts) = divided(Beginning { text: "", bytes: all, layers });
+    let (mut large, mut small): (Vec<_>, Vec<_>) = parts.into_iter().partition(is_large);
+    let mut done = Vec::new();
+    while let Some(largest) = (0..large.len()).max_by_key(|&at| large[at].bytes) {
+        let (group, parts) = divided(large.swap_remove(largest));
+        if parts.len() > 1 && count(&large) + count(&small) + count(&done) + count(&parts) <= GROUPS {
+            let (larger, smaller): (Vec<_>, Vec<_>) = parts.into_iter().partition(is_large);
+            large.extend(larger);
+            small.extend(smaller);
+        } else {
+            done.push(group);
+        }
+    }
+    done.extend(small.into_iter().map(|group| divided(group).0));
+    done.sort_by_key(|group| (Reverse(group.bytes), group.text));
+    done
+}
+
+/// Extends the beginning of a group to all that its names have in common. Returns the group, and its parts.
+fn divided<'n>(mut group: Beginning<'n>) -> (Beginning<'n>, Vec<Beginning<'n>>) {
+    loop {
+        let mut parts: BTreeMap<&str, Beginning> = BTreeMap::new();
+        for &(name, bytes) in &group.layers {
+            let text = &name[..end_of_word(name, group.text.len())];
+            let part = parts.entry(text).or_insert(Beginning { text, bytes: 0, layers: Vec::new() });
+            part.bytes = part.bytes.saturating_add(bytes.iter().sum());
+            part.layers.push((name, bytes));
+        }
+        match parts.first_key_value() {
+            Some((only, _)) if parts.len() == 1 && only.len() > group.text.len() => group.text = only,
+            _ => return (group, parts.into_values().collect()),
+        }
+    }
+}
+
+/// The end of the letters, the digits or the one other character at `from`.
+fn end_of_word(name: &str, from: usize) -> usize {
+    let sort = |letter: char| (letter.is_alphabetic(), letter.is_numeric());
+    let rest = &name[from..];
+    let Some(first) = rest.chars().next() else { return from };
+    let is_other =
+        |(at, letter): &(usize, char)| *at > 0 && (sort(*letter) != sort(first) || sort(first) == (false, false));
+    from + rest.char_indices().find(is_other).map_or(rest.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grouped(names: &[(&str, u64)]) -> Vec<String> {
+        let groups = by_beginning(names.iter().map(|&(name, bytes)| (name, [bytes, 0, 0])).collect());
+        groups.iter().map(|group| format!("{} {}", group.text, group.layers.len())).collect()
+    }
+
+    #[test]
+    fn the_largest_group_is_divided_where_its_names_differ() {
+        let names: Vec<String> = (2..6)
+            .flat_map(|stage| ["a", "b", "c"].map(|block| (stage, block)))
+            .flat_map(|(stage, block)| ["_branch1", "_branch2a"].map(|branch| format!("res{stage}{block}{branch}")))
+            .collect();
+        let mut names: Vec<_> = names.iter().map(|name| (name.as_str(), 10)).collect();
+        names.push(("conv1", 1));
+        assert_eq!(grouped(&names), ["res2 6", "res3 6", "res4 6", "res5 6", "conv1 1"]);
+    }
+
+    #[test]
+    fn few_layers_are_a_group_each() {
+        assert_eq!(grouped(&[("conv1", 5), ("conv2", 7), ("ip é", 3)]), ["conv2 1", "conv1 1", "ip é 1"]);
+        assert_eq!(grouped(&[("a", 1), ("a", 1)]), ["a 2"]);
+        assert!(grouped(&[]).is_empty());
+    }
+
+    #[test]
+    fn many_layers_without_a_common_beginning_are_a_group_each() {
+        let names: Vec<String> = ('a'..='z').map(String::from).collect();
+        assert_eq!(grouped(&names.iter().map(|name| (name.as_str(), 1)).collect::<Vec<_>>()).len(), 26);
+    }
 }

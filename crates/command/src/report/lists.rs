@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use syncedmem_analysis::role::Role;
+use crate::report::role::Role;
 use syncedmem_core::kind::Kind;
 
 use super::amount::{Count, Counted};

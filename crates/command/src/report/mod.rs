@@ -12,11 +12,13 @@ mod first_lines;
 mod functions;
 mod gather;
 mod held;
+mod in_place;
 pub mod input;
 mod layers;
 mod lists;
 mod page;
 pub mod read;
+mod role;
 mod rows;
 #[cfg(test)]
 mod samples;

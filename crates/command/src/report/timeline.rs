@@ -1,10 +1,10 @@
 //! Memory and copies over time, in a bounded number of columns. One pass takes any number of events, and no peak is
 //! lost.
 
-use syncedmem_analysis::ledger::Object;
 use syncedmem_core::head::Side;
 use syncedmem_trace::account::Sum;
 use syncedmem_trace::event::{Event, Pass, PassKind, What};
+use syncedmem_trace_reader::ledger::Object;
 
 use super::held::{Column, Held, Owner, Steps};
 

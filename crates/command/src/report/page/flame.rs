@@ -8,7 +8,7 @@ use super::html::Html;
 use super::{KINDS, peaks};
 use crate::report::amount::Percent;
 use crate::report::facts::Process;
-use syncedmem_analysis::role::Role;
+use crate::report::role::Role;
 use syncedmem_core::text::Size;
 
 /// Frames below this share of a graph are joined; the page's graphs share the frames.

@@ -5,8 +5,8 @@ use super::tables::{begin, end};
 use crate::report::amount::Count;
 use crate::report::facts::Process;
 use crate::report::layers::Layers;
+use crate::report::role::Role;
 use crate::report::rows::{Caller, HolderRow};
-use syncedmem_analysis::role::Role;
 use syncedmem_core::text::{Duration, Size};
 
 /// Of all tables on a page; one more row sums up the others.

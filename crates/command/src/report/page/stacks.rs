@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use syncedmem_analysis::role::Role;
+use crate::report::role::Role;
 use syncedmem_core::kind::Kind;
 
 use super::KINDS;

@@ -1,4 +1,4 @@
-//! The state of each object and the holders of memory, event by event.
+//! The objects of a process and the holders of its memory, event by event.
 
 mod holders;
 
@@ -17,20 +17,20 @@ pub struct Block {
     pub kind: Kind,
     pub bytes: u64,
     pub address: u64,
-    /// Number of peaks of its kind before it was allocated.
+    /// Number of peaks of its kind before its allocation.
     peaks_before: u64,
-    /// Where it is counted.
+    /// The holder that it counts for.
     place: Index,
 }
 
 pub struct Object {
-    /// The call site that made it; if its construction was not noticed, or has none, that of its first block.
+    /// The call site of the constructor or, if that was not recorded, of the first block.
     pub made: Site,
-    /// Its blocks are counted under it.
+    /// The holder that its blocks count for.
     pub holder: Holder,
-    /// Items of the batch; 0 if it does not grow with the batch, or that is unknown.
+    /// Number of items of the batch; 0: it does not grow with the batch, or that is not known.
     pub items: u64,
-    /// By side.
+    /// On the host, and on the device.
     blocks: [Option<Block>; 2],
 }
 
@@ -39,7 +39,7 @@ impl Object {
         self.blocks[side as usize]
     }
 
-    /// Gives an object that was made without a call site the allocation's.
+    /// Gives an object without a call site that of its first allocation.
     fn placed(&mut self, event: &Event) -> &mut Object {
         if self.made == Site::UNKNOWN && matches!(event.what, What::Allocated { .. }) {
             self.made = event.site;
@@ -54,7 +54,7 @@ impl Object {
 struct Sums {
     counters: Counters,
     holders: Holders<Holder>,
-    /// The memory that grows with a batch, by the items of the batch.
+    /// Memory that grows with a batch, by the number of items of the batch.
     batches: Holders<u64>,
 }
 
@@ -65,7 +65,7 @@ pub struct Ledger {
 }
 
 impl Sums {
-    /// `object` is the event's, if there is one.
+    /// `object` is the object of the event, if it has one.
     fn take(&mut self, object: Option<&mut Object>, event: &Event) {
         match (event.what, object) {
             (What::Allocated { kind, bytes, block, .. }, Some(object)) => self.hold(object, kind, bytes, block, event),
@@ -85,7 +85,7 @@ impl Sums {
 
     fn hold(&mut self, object: &mut Object, kind: Kind, bytes: u64, address: u64, event: &Event) {
         if let Some(left) = object.blocks[kind.side() as usize].take() {
-            // The `Freed` of this block comes later: another thread used the object before it was recorded.
+            // The `Freed` of the former block comes later: another thread used the object before that event was recorded.
             let Block { kind, bytes, address: block, .. } = left;
             self.counters.take(&Event { duration: 0, what: What::Freed { kind, bytes, block }, ..*event });
             self.uncount(object.items, left);
@@ -99,7 +99,7 @@ impl Sums {
         }
     }
 
-    /// For an object whose blocks were freed without a call to the library.
+    /// Subtracts the blocks of an object that were freed without a call to the library.
     fn lose(&mut self, gone: &Object) {
         for block in gone.blocks.into_iter().flatten() {
             self.counters.lose(block.kind, block.bytes);
@@ -114,7 +114,7 @@ impl Sums {
         }
     }
 
-    /// `None`: memory that does not grow with the batch.
+    /// `None` if the memory does not grow with a batch.
     fn batch(&mut self, items: u64) -> Option<Index> {
         (items > 0).then(|| self.batches.place(items))
     }
@@ -128,7 +128,8 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// As the reader of recordings gives them: an object's first event is `Made`, and a block that is freed is the one that the object holds.
+    /// Takes the next event of a [`Reader`](crate::Reader), which guarantees that the first event of an object is `Made`, and that a
+    /// block that is freed is the one that the object holds.
     pub fn take(&mut self, event: &Event) {
         let object = event.object as usize;
         let gone = match event.what {
@@ -149,7 +150,7 @@ impl Ledger {
         self.sums.take(None, event);
     }
 
-    /// The memory that the object holds, and held at the peaks since its allocation, counts under the name.
+    /// Names an object. The memory that it holds, and that it held at the peaks since its allocation, now counts for the name.
     pub fn name(&mut self, object: u64, name: &str) {
         let Some(object) = self.objects.get_mut(&(object as usize)) else { return };
         let Some(name) = self.names.number(name) else { return };
@@ -161,7 +162,8 @@ impl Ledger {
         }
     }
 
-    /// 0: the object does not grow with the batch. Holds for the memory that [`Ledger::name`] names.
+    /// Sets the number of items of the batch that an object holds, for the same memory as [`Ledger::name`]. 0: the object does not
+    /// grow with the batch.
     pub fn set_items(&mut self, object: u64, items: u64) {
         let Some(object) = self.objects.get_mut(&(object as usize)) else { return };
         let before = std::mem::replace(&mut object.items, items);
@@ -178,7 +180,7 @@ impl Ledger {
         self.objects.get(&(object as usize))
     }
 
-    /// Objects that live.
+    /// Number of objects that exist.
     pub fn alive(&self) -> u64 {
         self.objects.len() as u64
     }
@@ -192,7 +194,6 @@ impl Ledger {
         self.sums.counters.live()
     }
 
-    /// All holders that have memory, or had some at a peak.
     pub fn holders(&self) -> impl Iterator<Item = (Holder, Share)> {
         self.sums.holders.iter()
     }
@@ -208,7 +209,7 @@ impl Ledger {
         }
     }
 
-    /// For a peak from before the first event. Its holders are not known.
+    /// Takes over a peak from before the first event. Its holders are not known.
     pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
         self.sums.counters.raise_peak(kind, peak, time);
     }

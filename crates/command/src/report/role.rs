@@ -10,7 +10,7 @@ pub enum Role {
     Weights,
     WeightGradients,
     SolverHistory,
-    /// A layer's own: neither its parameters nor its outputs.
+    /// Memory inside a layer: neither parameters nor outputs.
     Internal,
 }
 
@@ -34,24 +34,24 @@ impl Role {
         Role::of_layer(name).map(|(_, role)| role)
     }
 
-    /// The layer and the role in a name.
+    /// Returns the layer and the role that a name contains.
     pub fn of_layer(name: &str) -> Option<(&str, Role)> {
         let (of, is_gradient) = name.strip_suffix(" gradient").map_or((name, false), |of| (of, true));
-        // Parameters from the third on, and outputs of a layer that has several, are numbered.
+        // Parameters from the third on are numbered, and outputs of a layer with several outputs.
         let of = of.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end();
         let (layer, word) = of.rsplit_once(' ')?;
         let role = match (word, is_gradient) {
             ("weights" | "bias" | "parameter", false) => Weights,
             ("weights" | "bias" | "parameter", true) => WeightGradients,
             ("output", false) => Activations,
-            // Caffe's data layers have a diff that nothing uses: it has memory only if a layer behind them fills it.
+            // Caffe does not use the diff of a data layer: it has memory only if the next layer fills it.
             ("output" | "data", true) => ActivationGradients,
             ("data", false) => Data,
             ("history", false) => SolverHistory,
             ("internal", false) => Internal,
             _ => return None,
         };
-        // A solver's history is about a parameter.
+        // The history of a solver belongs to a parameter.
         let layer = if role == SolverHistory { Role::of_layer(layer).map_or(layer, |(layer, _)| layer) } else { layer };
         Some((layer, role))
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_layers_say_the_layer_and_the_role() {
+    fn names_of_layers_contain_the_layer_and_the_role() {
         for (name, layer, role) in [
             ("fc6 weights", "fc6", Weights),
             ("fc6 bias", "fc6", Weights),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_say_none() {
+    fn other_names_contain_no_role() {
         for name in
             ["", "data", "conv1", "weights", "my own buffer", "output 3", "history of fc6", "fc6 history gradient"]
         {

@@ -40,7 +40,7 @@ fn share(ledger: &Ledger, holder: Holder) -> Share {
 }
 
 #[test]
-fn a_name_takes_the_objects_memory_along() {
+fn a_name_takes_the_objects_memory() {
     let mut ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100))]);
     ledger.name(0x10, "conv1");
     let named = ledger.object(0x10).expect("it is known").holder;
@@ -52,7 +52,7 @@ fn a_name_takes_the_objects_memory_along() {
 }
 
 #[test]
-fn a_name_takes_what_the_object_held_at_the_peak_along_and_no_more() {
+fn a_name_takes_what_the_object_held_at_the_peak_and_no_more() {
     let kind = Kind::Pageable;
     let mut ledger = ledger_of(&[
         (0x10, 1, made(100)),
@@ -98,11 +98,11 @@ fn another_object_at_the_same_address_ends_the_first() {
     assert_eq!(share(&ledger, Holder::Site(Site(1))).live[0], 0);
     assert_eq!(ledger.object(0x10).map(|object| object.made), Some(Site(2)));
     assert_eq!(ledger.alive(), 1);
-    assert_eq!(ledger.account().memory(Kind::Pageable).live, 0, "its block was freed behind our back");
+    assert_eq!(ledger.account().memory(Kind::Pageable).live, 0, "its block was freed without a call");
 }
 
 #[test]
-fn a_block_that_was_replaced_before_its_end_was_told_is_counted_once() {
+fn a_block_that_was_replaced_before_its_end_was_recorded_is_counted_once() {
     let other = |kind, bytes| Allocated { kind, bytes, block: 0x2000, origin: Origin::Fresh };
     let ledger = ledger_of(&[
         (0x10, 1, made(100)),
@@ -117,7 +117,7 @@ fn a_block_that_was_replaced_before_its_end_was_told_is_counted_once() {
 #[test]
 fn the_memory_that_grows_with_a_batch_is_summed_by_the_items_of_the_batch() {
     let mut ledger = ledger_of(&[(0x10, 1, made(640)), (0x10, 0, allocated(Kind::Pageable, 640))]);
-    // As when Caffe has made a blob: its shape is known after the first block.
+    // Caffe allocates the first block of a blob before its shape is known.
     ledger.set_items(0x10, 64);
     for event in [(0x20, 1, made(6400)), (0x30, 1, made(77)), (0x40, 1, made(10))] {
         ledger.take(&Story::default().event(event.0, event.1, event.2));

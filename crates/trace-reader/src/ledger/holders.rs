@@ -1,4 +1,4 @@
-//! Bytes by name or call site, or by another key, now and at the peak.
+//! Sums of bytes by a key, such as a name or a call site, now and at the peak.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash};
@@ -26,25 +26,26 @@ pub struct Share {
     pub at_peak: [u64; 3],
     /// Blocks at that peak.
     pub blocks_at_peak: [u64; 3],
-    /// Number of `at_peak`'s peak, by kind. A holder whose blocks do not change has the same share at every later peak.
+    /// The number of the peak that `at_peak` is about, by kind. While the blocks of a holder do not change, its share is the same
+    /// at every later peak.
     peak: [u64; 3],
 }
 
-/// A holder's share, in the [`Holders`] that it came from.
+/// The place of a holder in its [`Holders`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Index(usize);
 
 pub struct Holders<K> {
     shares: Vec<(K, Share)>,
     places: HashMap<K, Index, BuildHasherDefault<AddressHasher>>,
-    /// The last look-up: blocks of one holder come one behind the other.
+    /// The last look-up: consecutive blocks often have the same holder.
     last: Option<(K, Index)>,
-    /// Number of peaks so far, by kind.
+    /// Number of peaks, by kind.
     peaks: [u64; 3],
 }
 
 impl Share {
-    /// Brings `at_peak` up to date. Called before a change to that kind.
+    /// Brings `at_peak` up to date. Called before each change to that kind.
     fn update_peak(&mut self, kind: Kind, peaks: u64) {
         let kind = kind as usize;
         if self.peak[kind] != peaks {
@@ -59,7 +60,7 @@ impl<K: Copy + Eq + Hash> Holders<K> {
         Holders { shares: Vec::new(), places: HashMap::default(), last: None, peaks: [0; 3] }
     }
 
-    /// A new holder's share is empty.
+    /// Returns the place of a holder, which is added if it is new.
     pub fn place(&mut self, holder: K) -> Index {
         if let Some((_, place)) = self.last.filter(|&(last, _)| last == holder) {
             return place;
@@ -87,7 +88,7 @@ impl<K: Copy + Eq + Hash> Holders<K> {
         (*live, *blocks) = to(*live, *blocks);
     }
 
-    /// Moves a block from one holder to another, at the last peak too if it existed then; `None` is no holder.
+    /// Moves a block from one holder to another, also at the last peak if the block existed then. `None` is no holder.
     pub fn pass_on(&mut self, before: Option<Index>, after: Option<Index>, block: Block) {
         let (kind, was_at_peak) = (block.kind as usize, block.peaks_before < self.peaks[block.kind as usize]);
         if let Some(before) = before {
@@ -112,12 +113,12 @@ impl<K: Copy + Eq + Hash> Holders<K> {
         self.peaks[kind as usize]
     }
 
-    /// The process holds more of the kind than ever before.
+    /// Notes that the process holds more of the kind than ever before.
     pub fn note_peak(&mut self, kind: Kind) {
         self.peaks[kind as usize] += 1;
     }
 
-    /// All holders, each with its share now and at the peaks.
+    /// The holders and their shares.
     pub fn iter(&self) -> impl Iterator<Item = (K, Share)> {
         self.shares.iter().map(|&(holder, mut share)| {
             Kind::ALL.into_iter().for_each(|kind| share.update_peak(kind, self.peaks[kind as usize]));

@@ -1,21 +1,39 @@
-//! Layers that could write over their input.
+//! The layers of Caffe's nets, and those that could write over their input.
 //!
-//! The net is one as Caffe made it: a blob that several layers read goes through a Split layer, so each blob has one
-//! reader. Caffe's layers, in BVLC's master, work in place under the rules below in both phases. A layer of another type
-//! is not advised about, nor is one behind it.
+//! A recording has a net as Caffe made it: a blob that several layers read goes through a Split layer, so each blob has one
+//! reader. The layers of BVLC's master work in place under the rules below, in both phases. Layers of other types, and the
+//! layers after them, get no advice.
 
 use std::collections::{HashMap, HashSet};
 
-use super::Layer;
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// The layer's type as in prototxt; empty: not known.
+    pub kind: String,
+    pub name: String,
+    pub bottoms: Vec<String>,
+    pub tops: Vec<String>,
+}
 
-/// Memory that a layer in place does not need, by what it does then.
+/// Reads the layers of a net from the text of a recording. Damaged lines are skipped.
+pub fn layers(text: &str) -> Vec<Layer> {
+    let layer = |line: &str| {
+        let mut words = line.split('\t').map(str::to_string);
+        let (kind, name, count) = (words.next()?, words.next()?, words.next()?.parse().ok()?);
+        let bottoms: Vec<_> = words.by_ref().take(count).collect();
+        (bottoms.len() == count).then(|| Layer { kind, name, bottoms, tops: words.collect() })
+    };
+    text.lines().filter_map(layer).collect()
+}
+
+/// Memory that a layer does not need if it works in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Saved {
-    /// Its output and the output's gradient.
+    /// The output and its gradient.
     Both,
-    /// It keeps a copy of its input.
+    /// The gradient: the layer keeps a copy of its input.
     Gradient,
-    /// It keeps a copy of its output's gradient, if there is one.
+    /// The output: the layer keeps a copy of the output's gradient, if there is one.
     Data,
 }
 
@@ -29,7 +47,7 @@ impl Saved {
         })
     }
 
-    /// Of a layer with so many bytes of output and of its gradient; `input`: bytes of the input's gradient.
+    /// Bytes that are saved. `data` and `gradient` are the bytes of the output, `input` those of the input's gradient.
     pub fn bytes(self, data: u64, gradient: u64, input: u64) -> u64 {
         let one_gradient = gradient.min(input);
         match self {
@@ -40,17 +58,17 @@ impl Saved {
     }
 }
 
-/// Layers one behind the other that could all write over the memory of one blob.
+/// Consecutive layers that could all write over the memory of one blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// The blob, and the layer that makes it.
+    /// The blob, and in `maker` the layer that makes it.
     pub blob: String,
     pub maker: String,
-    /// Each layer and its top, and what it does not need.
+    /// Each layer with its top, and the memory that it saves.
     pub layers: Vec<(String, String, Saved)>,
 }
 
-/// What wrote to a block of memory.
+/// A layer that writes to a block of memory.
 #[derive(PartialEq, Eq, Hash)]
 struct Writer<'n> {
     kind: &'n str,
@@ -58,14 +76,15 @@ struct Writer<'n> {
 }
 
 impl Writer<'_> {
-    /// Whether its Backward does not need what a layer of a type writes over. `bottoms`: of the memory's maker.
+    /// Whether its Backward does not need the output, which a layer of this type would overwrite. `bottoms` is the number of bottoms
+    /// of the layer that makes the memory.
     fn gives_way_to(&self, kind: &str, bottoms: usize) -> bool {
         match self.kind {
             "Convolution" | "Deconvolution" | "InnerProduct" | "Pooling" | "BatchNorm" | "Scale" | "Bias" | "PReLU"
             | "Dropout" | "Eltwise" => true,
             // With one bottom, the top is the bottom's memory.
             "Concat" => bottoms > 1,
-            // In place it needs the signs of its output, which these keep where the gradient is not zero.
+            // A ReLU in place needs the signs of its output. These layers keep them where the gradient is not zero.
             "ReLU" => !self.in_place || matches!(kind, "ReLU" | "Dropout"),
             _ => false,
         }
@@ -78,22 +97,22 @@ struct Memory<'n> {
     chain: Vec<(String, String, Saved)>,
 }
 
-/// Nets that still disagree then get no advice.
+/// Nets that still disagree after these rounds get no advice.
 const ROUNDS: usize = 16;
 
-/// In all of these nets: a layer that another net has under this name must allow the same there.
+/// Finds the chains of all nets of a process. A layer of the same name in another net must allow the same change.
 pub fn chains(nets: &[Vec<Layer>]) -> Vec<Chain> {
     let mut refused: HashSet<(String, String)> = HashSet::new();
-    let mut apart: HashMap<&str, usize> = HashMap::new();
+    let mut separate: HashMap<&str, usize> = HashMap::new();
     for layer in nets.iter().flatten().filter(|layer| !is_in_place(layer)) {
-        *apart.entry(&layer.name).or_default() += 1;
+        *separate.entry(&layer.name).or_default() += 1;
     }
     for _ in 0..ROUNDS {
         let found: Vec<Chain> = nets.iter().flat_map(|net| of_net(net, &refused)).collect();
         let mut allowed: HashMap<(&str, &str, &str), usize> = HashMap::new();
         found.iter().flat_map(Chain::links).for_each(|link| *allowed.entry(link).or_default() += 1);
         let before = refused.len();
-        let disagrees = |&(&(name, ..), &count): &(&(&str, &str, &str), &usize)| apart.get(name) != Some(&count);
+        let disagrees = |&(&(name, ..), &count): &(&(&str, &str, &str), &usize)| separate.get(name) != Some(&count);
         refused.extend(allowed.iter().filter(disagrees).map(|((name, top, _), _)| (name.to_string(), top.to_string())));
         if refused.len() == before {
             return joined(found);
@@ -102,7 +121,7 @@ pub fn chains(nets: &[Vec<Layer>]) -> Vec<Chain> {
     Vec::new()
 }
 
-/// Of nets that have a part of a chain each, the whole.
+/// Joins the parts of a chain that several nets have.
 fn joined(found: Vec<Chain>) -> Vec<Chain> {
     let mut places: HashMap<(String, String), usize> = HashMap::new();
     let mut all: Vec<Chain> = Vec::new();
@@ -173,10 +192,9 @@ fn of_net(net: &[Layer], refused: &HashSet<(String, String)>) -> Vec<Chain> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layers;
     use super::*;
 
-    /// Layers as `type name bottoms > tops`, whose tops are read.
+    /// Reads layers written as `type name bottoms > tops`. A last layer reads all tops.
     fn net(text: &str) -> Vec<Layer> {
         let line = |line: &str| {
             let (head, tops) = line.split_once('>').unwrap_or((line, ""));
@@ -204,14 +222,14 @@ mod tests {
     const CONV: &str = "Input data > data; Convolution conv data > conv; ";
 
     #[test]
-    fn layers_one_behind_the_other_are_one_chain() {
+    fn consecutive_layers_are_one_chain() {
         let text =
             format!("{CONV} BatchNorm bn conv > bn; Scale sc bn > sc; ReLU r sc > r; Pooling p r > p; ReLU q p > q");
         assert_eq!(told_of(&text), ["conv: bn sc r", "p: q"]);
     }
 
     #[test]
-    fn a_layer_that_is_in_place_belongs_to_a_chain_and_is_not_told() {
+    fn a_layer_that_is_in_place_already_gets_no_advice() {
         assert_eq!(told_of(&format!("{CONV} BatchNorm bn conv > conv; ReLU r conv > r")), ["conv: r"]);
         assert!(told_of(&format!("{CONV} ReLU r conv > conv")).is_empty());
     }
@@ -281,6 +299,15 @@ mod tests {
         let saved = [Saved::Both, Saved::Gradient, Saved::Data];
         assert_eq!(saved.map(|saved| saved.bytes(8, 8, 8)), [16, 8, 8], "in training");
         assert_eq!(saved.map(|saved| saved.bytes(8, 0, 0)), [8, 0, 8], "in a test");
-        assert_eq!(saved.map(|saved| saved.bytes(8, 8, 0)), [8, 0, 0], "behind a layer that is not trained");
+        assert_eq!(saved.map(|saved| saved.bytes(8, 8, 0)), [8, 0, 0], "after a layer that is not trained");
+    }
+
+    #[test]
+    fn a_line_is_a_layer_unless_it_is_damaged() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_string()).collect::<Vec<_>>();
+        let data = Layer { kind: "Input".into(), name: "in put".into(), bottoms: vec![], tops: words(&["a", "b"]) };
+        let eltwise = Layer { kind: String::new(), name: "e".into(), bottoms: words(&["a", "b"]), tops: words(&["c"]) };
+        let text = "Input\tin put\t0\ta\tb\n\nReLU\nReLU\tr\tx\ta\nReLU\tr\t2\ta\n\te\t2\ta\tb\tc\n";
+        assert_eq!(layers(text), [data, eltwise]);
     }
 }
