@@ -63,7 +63,7 @@ fn count_if_on(call: Call) {
     }
 }
 
-/// For a forked child, which counts its own calls.
+/// Resets the counts in a forked child, which counts its own calls.
 pub fn forget() {
     COUNTS.iter().for_each(|count| count.store(0, Relaxed));
 }
@@ -72,7 +72,7 @@ pub fn are_any() -> bool {
     COUNTS.iter().any(|count| count.load(Relaxed) > 0)
 }
 
-/// Those of more than no calls: ` construct=2 destroy=1`.
+/// Prints the counts that are not 0: ` construct=2 destroy=1`.
 pub struct Calls;
 
 impl fmt::Display for Calls {

@@ -1,11 +1,10 @@
 //! Call sites: a few frames of the caller's stack, as a number and as text.
 //!
-//! The entry points lie in a section of their own. The first frame behind one is the caller's, whether the library is
-//! loaded or linked in. A look-up costs some microseconds; only events that take longer, or happen once for an object,
-//! make one.
+//! The entry points lie in a separate section, so the first frame outside it belongs to the caller, whether the library is
+//! loaded or linked in. A look-up costs some microseconds: only events that take longer, or happen once for an object, look up
+//! their site.
 #![expect(unsafe_code, reason = "the stack is unwound, and symbols are read from loaded objects")]
 
-mod module;
 mod symbol;
 
 use std::ffi::{c_int, c_void};
@@ -15,19 +14,19 @@ use syncedmem_core::interned::Names;
 use syncedmem_trace::event::{Place, Site};
 
 use super::trace;
-use crate::platform::loaded;
 use crate::platform::sync::{Lock, locked_static};
+use crate::platform::{limits, loaded};
 use crate::state::flags::{self, TRACE};
 
-/// Number of the program's frames that identify a site. Two of them may be those of libsyncedmem_names.so.
+/// Number of the program's frames that identify a site. Two of them may belong to libsyncedmem_names.so.
 const FRAMES: usize = 6;
-/// Most of the library's own frames: an unoptimised build inlines none.
+/// Number of the library's frames that are skipped at most: an unoptimised build inlines none.
 const OWN_FRAMES: usize = 40;
 
 struct Sites {
-    /// By the hash of its frames. Collisions within one program are neglected.
+    /// Sites by the hash of their frames. Collisions within one program are neglected.
     by_frames: AddressMap<Site>,
-    /// Sites with the same text are one.
+    /// The text of each site. Sites with the same text are one.
     texts: Names,
 }
 
@@ -35,7 +34,7 @@ locked_static! {
     static SITES: Lock<Sites> = Lock::new(Sites { by_frames: address_map(), texts: Names::new() });
 }
 
-/// The caller of the entry point that this thread is in. A new one is recorded in the trace.
+/// The call site of the entry point that this thread is in. A new one is recorded in the trace.
 pub fn here() -> Site {
     let Some(frames) = Frames::above() else { return Site::UNKNOWN };
     let key = frames.hash();
@@ -44,8 +43,8 @@ pub fn here() -> Site {
 
 /// The address at which the program continues when the entry point that this thread is in returns.
 ///
-/// `callback` is the function by which the library calls the program back. One that ended in a jump into the library (a
-/// tail call) has no frame: the program then continues where the entry point that called back returns.
+/// `callback` is the function by which the library calls the program back. If the program's function ended in a jump into the
+/// library (a tail call), it has no frame: the program then continues where the entry point that called back returns.
 pub fn caller(callback: *const ()) -> Option<usize> {
     let mut has_entered = false;
     let mut caller = None;
@@ -81,12 +80,12 @@ fn each_frame<F: FnMut(usize) -> bool>(mut is_enough: F) {
     extern "C" fn visitor<F: FnMut(usize) -> bool>(context: *mut c_void, is_enough: *mut c_void) -> c_int {
         // SAFETY: `each_frame` passes its own visitor, borrowed for the call.
         let is_enough = unsafe { &mut *is_enough.cast::<F>() };
-        // SAFETY: the unwinder passes a context of its own.
+        // SAFETY: the unwinder passes a valid context.
         let address = unsafe { _Unwind_GetIP(context) };
         if address == 0 || is_enough(address) { END_OF_STACK } else { GO_ON }
     }
     loaded::walk(|| {
-        // SAFETY: the closure outlives the call. Unwinding only reads the stack.
+        // SAFETY: `visitor` gets the closure that it expects, which outlives the call. Unwinding only reads the stack.
         unsafe { _Unwind_Backtrace(visitor::<F>, (&raw mut is_enough).cast()) };
     });
 }
@@ -94,7 +93,7 @@ fn each_frame<F: FnMut(usize) -> bool>(mut is_enough: F) {
 #[cold]
 #[inline(never)]
 fn new(frames: &Frames, key: usize) -> Site {
-    // No lock is held here: reading symbols takes locks and memory of its own.
+    // No lock is held here: reading symbols takes other locks, and memory.
     let text = symbol::text_of(frames.found());
     let (site, is_new) = SITES.with(|sites| {
         let before = sites.texts.count();
@@ -108,12 +107,34 @@ fn new(frames: &Frames, key: usize) -> Site {
     if is_new && flags::has(TRACE) {
         trace::site(site, text.as_ref());
         trace::frames(site, frames.found());
-        frames.found().iter().for_each(|&address| module::record(address));
+        frames.found().iter().for_each(|&address| record_file(address));
     }
     site
 }
 
-/// A text is such as `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`; `None`: an unknown site.
+/// Records the file that contains `address`, as in `Topic::Module`. The command finds names of functions in it.
+fn record_file(address: usize) {
+    let mut file = [0; 512];
+    let found = loaded::find_map(|object| {
+        if !object.contains(address) {
+            return None;
+        }
+        let id = object.build_id().unwrap_or_default();
+        let (head, rest) = file.split_at_mut(1 + id.len());
+        head[0] = id.len() as u8;
+        head[1..].copy_from_slice(id);
+        let path = object.name().to_bytes();
+        let path = &path[..path.len().min(rest.len())];
+        rest[..path.len()].copy_from_slice(path);
+        Some((object.base(), 1 + id.len(), path.len()))
+    });
+    let Some((base, id, path)) = found else { return };
+    // The loader's name of the program is empty.
+    let path = if path == 0 { limits::program(&mut file[id..]).len() } else { path };
+    trace::module(base, &file[..id + path]);
+}
+
+/// Calls `then` with the text of a site, such as `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`; `None`: an unknown site.
 pub fn with_text<R>(site: Site, then: impl FnOnce(Option<&str>) -> R) -> R {
     SITES.with(|sites| then(site.0.checked_sub(1).and_then(|number| sites.texts.text(number))))
 }
@@ -126,7 +147,7 @@ pub fn all() -> impl Iterator<Item = Site> {
 struct Frames {
     addresses: [usize; FRAMES],
     count: usize,
-    /// Frames of the library that were skipped.
+    /// Number of the library's frames that were skipped.
     passed: usize,
     has_entered: bool,
 }
@@ -148,10 +169,10 @@ impl Frames {
         })
     }
 
-    /// Whether no more frames are needed.
+    /// Takes the next frame. Returns whether no more are needed.
     fn take(&mut self, address: usize) -> bool {
         if is_entry(address) {
-            // The frames behind it may be entry points too: one may call another.
+            // The next frames may be entry points too: one may call another.
             self.has_entered |= self.count == 0;
             return self.count > 0;
         }
@@ -165,8 +186,8 @@ impl Frames {
     }
 }
 
-// Hidden, because a program that links the library has a section of its own. Weak, so that a program without any of
-// these functions has an empty section.
+// Hidden: a program that links the library has the same section. Weak: in a program without any of these functions the section
+// is empty.
 std::arch::global_asm!(
     ".hidden __start_syncedmem_entry",
     ".hidden __stop_syncedmem_entry",
@@ -176,7 +197,7 @@ std::arch::global_asm!(
 
 fn is_entry(address: usize) -> bool {
     unsafe extern "C" {
-        /// The linker defines them: the start and the end of the section that the names end with.
+        // The linker defines these symbols as the start and the end of the section that is in their names.
         static __start_syncedmem_entry: u8;
         static __stop_syncedmem_entry: u8;
     }

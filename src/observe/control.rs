@@ -16,7 +16,7 @@ use crate::settings;
 use crate::state::fast_path;
 use crate::state::flags::{self, ACCOUNT, Flags, RANGES, TRACE};
 
-/// The thread that reads the settings, or 0.
+/// The thread that is reading the settings, or 0.
 static READER: AtomicUsize = AtomicUsize::new(0);
 
 /// Reads the settings at the first call. May open the trace, so the caller holds no lock.
@@ -45,13 +45,13 @@ fn read_once() {
 fn read() {
     let is_counting = report_file::begin() | (settings::ACCOUNT.get() > 0);
     let flags = Flags::NONE.and(ACCOUNT, is_counting).and(RANGES, nvtx::attach());
-    // The trace opens before the flag is set: from then on events are written to it.
+    // The trace opens before its flag is set: events are written from then on.
     let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
         .is_some_and(|file| recorder::open_trace(file).inspect_err(|trouble| complain(file, *trouble)).is_ok());
     flags::begin(flags.and(TRACE, is_traced));
 }
 
-/// For a forked child, which lacks the thread that read the settings.
+/// Forgets the thread that was reading the settings: a forked child does not have it.
 pub fn after_fork_in_child() {
     READER.store(0, Relaxed);
 }
@@ -70,7 +70,7 @@ static AT_EXIT: extern "C" fn() = at_exit;
 extern "C" fn at_exit() {
     // A panic is a bug here: the process must still reach its end.
     let _ = std::panic::catch_unwind(|| {
-        // A Caffe that cannot call the library has never begun the recording, which then says so.
+        // The calls of such a Caffe have not begun the recording. It begins here and says why it is empty.
         if flags::are_unread() && settings::environment(c"SYNCEDMEM_TRACE").is_some() && trace::is_any_caffe_bound() {
             read_settings();
         }
@@ -81,14 +81,14 @@ extern "C" fn at_exit() {
 pub fn set(flag: Flags, wanted: bool) {
     read_settings();
     flags::set(flag, wanted);
-    // The next call of each entry point looks at the flags again.
+    // The next call of each entry point reads the flags again.
     fast_path::close();
 }
 
 pub fn begin_trace(file: &CStr) -> Result<(), FileError> {
     read_settings();
     let begun = recorder::open_trace(file);
-    // An earlier trace has ended in any case. A trace that another thread begins is left to that thread.
+    // If another thread is starting a trace, that thread sets the flag. Otherwise the earlier trace has ended.
     if begun != Err(FileError::Busy) {
         set(TRACE, begun.is_ok());
     }

@@ -1,5 +1,5 @@
-//! Observation of memory: the code that acts records events of `syncedmem_trace`. The process counts them and writes
-//! them to a trace, which the `syncedmem` command evaluates.
+//! Observation of memory. The code that allocates and copies records events of `syncedmem_trace`; the process counts them and
+//! writes them to a trace, which the `syncedmem` command reads.
 
 pub(crate) mod call_counts;
 pub mod call_site;

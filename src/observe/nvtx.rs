@@ -99,7 +99,7 @@ unsafe extern "C" fn get_module(module: c_int, table: *mut *const c_void, count:
     if let Some(count) = unsafe { count.as_mut() } {
         *count = slots.len() as c_uint - 1;
     }
-    // SAFETY: as above.
+    // SAFETY: the tool guarantees that it is NULL or writable.
     if let Some(table) = unsafe { table.as_mut() } {
         *table = slots.as_ptr().cast();
     }
@@ -141,7 +141,7 @@ pub fn attach() -> bool {
     // SAFETY: the tables stay for ever: the library is linked with -z nodelete.
     let attached = unsafe { initialize(get_table) } != 0;
     if !attached {
-        // A tool that failed may have filled slots. They must not be called.
+        // The tool may have filled slots before it failed. They must not be called.
         CORE2_SLOTS.iter().for_each(|slot| slot.store(null_mut(), Relaxed));
     }
     wants_ranges() && create()
@@ -165,7 +165,7 @@ fn wants_ranges() -> bool {
     slot(RANGE_PUSH).is_some() && slot(RANGE_POP).is_some()
 }
 
-/// In a domain of its own the library's ranges are separate from the program's and nest on their own.
+/// Creates the domain of the library, so that its ranges do not nest with those of the program.
 fn create() -> bool {
     if let Some(create) = slot(CREATE) {
         // SAFETY: the protocol gives the function in this slot this type.
@@ -203,7 +203,7 @@ pub fn range(title: &'static CStr, bytes: u64) -> Range {
     };
     // SAFETY: the protocol gives the function in this slot this type.
     let push = unsafe { transmute::<NonNull<c_void>, Push>(push) };
-    // SAFETY: as above.
+    // SAFETY: the protocol gives the function in this slot this type.
     let pop = unsafe { transmute::<NonNull<c_void>, Pop>(pop) };
     // SAFETY: the domain is the tool's own handle, and the attributes live.
     unsafe { push(DOMAIN.load(Acquire), &attributes) };

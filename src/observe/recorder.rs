@@ -1,12 +1,12 @@
-//! The recorder: the code that allocates, copies, fills or waits records its events here, once each. Three readers get
-//! them: the counters, for the report and `syncedmem_stats`; the trace; and a profiler, for which a [`Span`] is a range.
+//! The recorder: the code that allocates, copies, fills or waits records each event here once. The recorder passes it to the
+//! counters, for the report and `syncedmem_stats`; to the trace; and to a profiler, for which a [`Span`] is a range.
 //!
-//! No reader takes a lock for an event, but the trace's for new space and a call site's. A caller may hold a claim, and
-//! no lock.
+//! An event takes a lock only for new space of the trace and for a new call site. A caller may have claimed an object, and
+//! holds no lock.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
-// Not loom's: a model has no signals.
+// Not loom's type: a model has no signals.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use syncedmem_core::address_hash::hash_address;
@@ -28,7 +28,7 @@ static COUNTERS: Counters = Counters::new();
 pub struct Subject {
     /// Address; 0 for none.
     pub object: usize,
-    /// In bytes.
+    /// Bytes of the object.
     pub bytes: usize,
 }
 
@@ -61,7 +61,7 @@ fn start(title: &'static CStr, bytes: usize) -> Span {
 }
 
 impl Span {
-    /// The event may be recorded later.
+    /// Ends the measured time. The event may be recorded later.
     #[inline]
     pub fn stop(&mut self) {
         if self.start != 0 {
@@ -120,16 +120,16 @@ fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
     }
 }
 
-/// The time of an event without a duration: read only for a trace.
+/// The time of an event without a duration. Only a trace needs it.
 fn moment() -> u64 {
     if flags::has(TRACE) { nanoseconds() } else { 0 }
 }
 
-/// Whether the objects that this thread makes get names of layers. Stored as a pointer's address.
+/// Whether the objects that this thread makes get names of layers, stored as the address of a pointer.
 static NAMED: ThreadPointer = ThreadPointer::new(None);
 
-/// To look a call site up takes longer than to make the object, and a name says more: from now on objects that this thread makes are
-/// recorded without theirs, until `is_on` is false, and have that of their first block. Returns what was set before.
+/// Sets whether the objects that this thread makes are recorded without a call site; they then have that of their first block.
+/// A look-up takes longer than making the object, and the name of a layer says more. Returns the previous value.
 pub fn name_objects(is_on: bool) -> bool {
     let before = !NAMED.get().is_null();
     NAMED.set(std::ptr::without_provenance_mut(usize::from(is_on)));
@@ -138,7 +138,7 @@ pub fn name_objects(is_on: bool) -> bool {
 
 fn wants_site(what: What, object: usize) -> bool {
     const FROM: u64 = 64 << 10;
-    /// Bytes of a block in a net that is being made: shapes and biases, most of its blocks, have fewer.
+    /// In a net that is being made, smaller blocks get no call site: shapes and biases are most of its blocks.
     const NAMED_FROM: u64 = 4 << 10;
     match what {
         What::Made { .. } => {
@@ -147,7 +147,7 @@ fn wants_site(what: What, object: usize) -> bool {
             is_wanted
         }
         What::Allocated { bytes, .. } if bytes < NAMED_FROM && !NAMED.get().is_null() => false,
-        // The constructor was not seen, because it is inlined into its user or ran before observation began, or had no site.
+        // The constructor was not recorded, because it is inlined or ran before observation began, or it has no site.
         What::Allocated { .. } => !note_site(object, true),
         What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
         What::Filled { bytes, .. } => bytes >= FROM,
@@ -155,9 +155,9 @@ fn wants_site(what: What, object: usize) -> bool {
     }
 }
 
-/// Notes whether the trace has a call site of the object from now on; returns whether it had, as far as is known.
+/// Notes whether the trace has a call site of the object. Returns whether it is known to have had one.
 fn note_site(object: usize, has_site: bool) -> bool {
-    /// Objects lately seen, by their address's hash.
+    /// Recent objects, by the hash of their address.
     static SEEN: [AtomicUsize; 1 << BITS] = [const { AtomicUsize::new(0) }; 1 << BITS];
     const BITS: u32 = 10;
     let place = &SEEN[(hash_address(object) >> (u64::BITS - BITS)) as usize];
@@ -183,12 +183,12 @@ pub fn reset_peaks() {
     COUNTERS.reset_peaks(nanoseconds());
 }
 
-/// For the beginning of the account: blocks from before it count as live.
+/// Begins the account: blocks from before count as live.
 pub fn set_live(kind: Kind, bytes: u64) {
     COUNTERS.set_live(kind, bytes);
 }
 
-/// In a forked child, which counts its own events.
+/// Begins the counts of a forked child.
 pub fn begin_child() {
     trace::after_fork_in_child();
     COUNTERS.begin_child();

@@ -1,5 +1,5 @@
-//! The report: the counters as text, for `syncedmem_report`, and for the file of `SYNCEDMEM_REPORT` when the process
-//! exits or before the library ends it.
+//! The report: the counters as text. `syncedmem_report` returns it; it is written to the file of `SYNCEDMEM_REPORT` when the
+//! process exits, or before the library ends the process.
 
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use crate::platform::program;
 use crate::settings;
 use crate::state::flags::{self, ACCOUNT};
 
-/// In a buffer of its own: memory may have run out.
+/// The text has a fixed buffer: memory may have run out.
 pub type Report = Text<4096>;
 
 #[inline(never)]
@@ -41,7 +41,7 @@ fn write(text: &mut Report, account: &Account) -> fmt::Result {
     }
 }
 
-/// Writes once, if anything happened. A forked child writes its own.
+/// Writes the report once, unless nothing happened. A forked child writes another one.
 pub fn write_to_file(account: impl FnOnce() -> Account) {
     static WRITTEN: AtomicU32 = AtomicU32::new(0);
     let Some(name) = settings::environment(c"SYNCEDMEM_REPORT").filter(|_| flags::has(ACCOUNT)) else { return };

@@ -1,4 +1,4 @@
-//! The file of `SYNCEDMEM_REPORT`. A run's first process empties it of an earlier run's report when it begins to count.
+//! The file of `SYNCEDMEM_REPORT`. The first process of a run removes the report of an earlier run when it begins to count.
 //! Each process, forked children too, appends its report.
 
 use std::ffi::CStr;
@@ -10,16 +10,16 @@ use crate::platform::text::{append_to, is_stream, warn};
 use crate::settings;
 
 const VARIABLE: &str = "SYNCEDMEM_REPORT";
-/// A file that begins otherwise is not emptied.
+/// The beginning of a report. A file that begins otherwise is not emptied.
 const OPENING: &[u8] = b"libsyncedmem: memory of ";
 
 static NAME: Name = Name::empty();
 static PATH: Name = Name::empty();
 
-/// Whether a report is asked for. Called once, when the settings are read.
+/// Returns whether a report is wanted. Called once, when the settings are read.
 pub fn begin() -> bool {
     let Some(name) = settings::environment(c"SYNCEDMEM_REPORT") else { return false };
-    // A name that is wrong is reported once, by `append`.
+    // An error in the name is reported by `append`, once.
     let _ = with_path(name, |path| if is_stream(path) { Ok(()) } else { empty(path) });
     true
 }
@@ -34,12 +34,12 @@ pub fn append(name: &CStr, report: &[u8]) {
     }
 }
 
-/// One thread at a time calls it: the one that reads the settings, and the one that writes the report.
+/// Calls `then` with the path. Only one thread at a time calls this: the one that reads the settings, or the one that writes the report.
 #[expect(unsafe_code, reason = "the path is kept in a static")]
 fn with_path<R>(name: &CStr, then: impl FnOnce(&CStr) -> Result<R, FileError>) -> Result<R, FileError> {
     NAME.set(name)?;
     PATH.set_path(&NAME, std::process::id(), 0)?;
-    // SAFETY: `set_path` succeeded, and no other thread sets it.
+    // SAFETY: `set_path` succeeded, and its callers guarantee that no other thread changes the path.
     then(unsafe { PATH.as_c_str() })
 }
 

@@ -1,4 +1,4 @@
-//! One [`Event`] for each thing that happened to memory, in the process or read from a trace.
+//! An [`Event`] is one thing that happened to memory, in this process or read from a trace.
 
 use syncedmem_core::head::{Access, Side};
 use syncedmem_core::kind::Kind;
@@ -26,7 +26,7 @@ pub struct Event {
     pub thread: u32,
     /// Address; 0 for none. Addresses are reused: `Made` begins another object.
     pub object: u64,
-    /// For `Made`, where the object was created; for a copy, the access that needed it.
+    /// The call site: for `Made` the constructor's, for a copy that of the access that needed it.
     pub site: Site,
     pub what: What,
 }
@@ -38,20 +38,20 @@ impl Event {
     }
 }
 
-/// Sizes of allocations are the block's: up to an eighth above the request.
+/// What happened. The bytes of an allocation are those of the block: up to an eighth more than the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Made {
         bytes: u64,
         noticed: Noticed,
     },
-    /// Its blocks were freed before.
+    /// The object ended. Its blocks were freed before.
     Ended,
-    /// The object holds no data now.
+    /// The object has another size, and holds no data now.
     Resized {
         bytes: u64,
     },
-    /// A caller asked for a side's address; the events that this needs follow. An access that needs none is not recorded.
+    /// A caller asked for the address of a side. The events that this needs follow; an access that needs none is not recorded.
     Accessed {
         side: Side,
         access: Access,
@@ -62,18 +62,18 @@ pub enum What {
         block: u64,
         origin: Origin,
     },
-    /// An object gave its block back.
+    /// An object returned its block.
     Freed {
         kind: Kind,
         bytes: u64,
         block: u64,
     },
-    /// The side's first access was not an overwrite, and the system did not give zeros.
+    /// A side was filled with zeros: its first access was not an overwrite, and the system did not give zeros.
     Filled {
         side: Side,
         bytes: u64,
     },
-    /// One side to the other, and the caller waited.
+    /// A copy from one side to the other that the caller waited for.
     Copied {
         /// The side that is written, here and below.
         to: Side,
@@ -81,7 +81,7 @@ pub enum What {
         path: Path,
         cause: Cause,
     },
-    /// On a caller's stream.
+    /// A copy began on a caller's stream.
     Started {
         to: Side,
         bytes: u64,
@@ -94,22 +94,22 @@ pub enum What {
         to: Side,
         copy: u64,
     },
-    /// `set_cpu_data`, `set_gpu_data`.
+    /// A caller set the memory of a side: `set_cpu_data`, `set_gpu_data`.
     Lent {
         side: Side,
     },
-    /// At the caller's request.
+    /// A caller released the memory of a side.
     Released {
         side: Side,
     },
-    /// A context was synchronized, before a block of it was handed out again.
+    /// The library synchronized a context before it reused a block of the context.
     Synchronised,
-    /// Its caller got the error.
+    /// An allocation failed, and the caller got the error.
     Failed {
         side: Side,
         bytes: u64,
         refusal: Refusal,
-        /// The limit in bytes, of a device its memory; 0: none, or not known.
+        /// The limit in bytes, or the memory of the device; 0: none, or not known.
         limit: u64,
     },
 }
@@ -117,7 +117,7 @@ pub enum What {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noticed {
     Construction,
-    /// At the first access that needed something, whose site it has: the constructor is inlined, or ran before.
+    /// At the first access that needed work. The constructor is inlined, or ran before; the site is that of the access.
     FirstAccess,
 }
 
@@ -125,7 +125,7 @@ pub enum Noticed {
 pub enum Origin {
     Fresh,
     Pool,
-    /// The thread's arena, which lends memory to objects that share it.
+    /// The thread's arena, whose memory several objects share.
     Arena,
 }
 
@@ -143,17 +143,17 @@ pub enum Cause {
     Stream,
 }
 
-/// What an allocation failed at.
+/// The limit that an allocation reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refusal {
-    /// At no limit that is known.
+    /// None that is known.
     #[default]
     System,
     /// RLIMIT_AS.
     AddressSpace,
     /// RLIMIT_DATA.
     Data,
-    /// `vm.max_map_count`, which is no number of bytes.
+    /// `vm.max_map_count`, which counts mappings and not bytes.
     Mappings,
     /// The commit limit, where `vm.overcommit_memory` is 2.
     Commit,
@@ -165,16 +165,10 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    pub const ALL: [Refusal; 8] = [
-        Refusal::System,
-        Refusal::AddressSpace,
-        Refusal::Data,
-        Refusal::Mappings,
-        Refusal::Commit,
-        Refusal::HostLimit,
-        Refusal::Device,
-        Refusal::Size,
-    ];
+    pub const ALL: [Refusal; 8] = {
+        use Refusal::*;
+        [System, AddressSpace, Data, Mappings, Commit, HostLimit, Device, Size]
+    };
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -218,7 +212,7 @@ pub struct Pass {
     pub duration: u64,
     pub thread: u32,
     pub kind: PassKind,
-    /// The solver's, of an update.
+    /// The iteration of the solver, for an update.
     pub iteration: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Frames as text: the function's name and the library that holds it.
+//! Frames as text: the name of the function, and the library that contains it.
 #![expect(unsafe_code, reason = "names are demangled by the process's own C++ library")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -24,7 +24,7 @@ struct Found {
 /// The caller's function and, if there is one, the function that called it: `caffe::Blob<float>::Reshape, from
 /// caffe::Layer<float>::SetUp (libcaffe.so.1)`.
 pub fn text_of(frames: &[usize]) -> Place {
-    /// Its functions stand before Caffe's, and pass each call on.
+    /// The functions of this library wrap Caffe's.
     const NAMES: &str = "libsyncedmem_names.";
     let mut found =
         frames.iter().filter_map(|&address| find(address)).filter(|found| !found.object.as_ref().starts_with(NAMES));
@@ -54,7 +54,7 @@ impl Found {
     }
 }
 
-/// Of a standard library, or of Caffe's classes around memory, which every layer and solver calls.
+/// Whether the function belongs to a standard library, or to Caffe's classes around memory, which every layer and solver calls.
 fn is_glue(name: &str) -> bool {
     // A template's name begins with its return type.
     let name = name.split_once(' ').filter(|(first, _)| !first.contains('<')).map_or(name, |(_, rest)| rest);
@@ -72,7 +72,7 @@ fn is_glue(name: &str) -> bool {
 }
 
 fn find(address: usize) -> Option<Found> {
-    // A return address may lie behind the end of its function, if the call is the function's last instruction.
+    // If the call is the last instruction of its function, the return address lies after the function.
     let address = address - 1;
     let mut mangled = Text::<1000>::new();
     let found = loaded::find_map(|object| {
@@ -87,7 +87,7 @@ fn find(address: usize) -> Option<Found> {
         Some((Text::of(format_args!("{file}")), address.wrapping_sub(object.base())))
     });
     let (object, offset) = found?;
-    // Demangled outside of the walk: demangling may load a library and allocate.
+    // Demangled after the walk: demangling may load a library and allocate.
     let function = (!mangled.as_bytes().is_empty()).then(|| demangled(mangled.as_c_str()));
     Some(Found { function, object, offset })
 }

@@ -19,23 +19,23 @@ use crate::platform::sync::nap;
 #[derive(Clone, Copy, Debug)]
 pub struct File {
     descriptor: c_int,
-    /// Device and inode: a program that goes into the background closes every descriptor, and may open another file
-    /// under the number.
+    /// Device and inode. A program that becomes a daemon closes every descriptor, and may open another file under the same
+    /// number.
     identity: (u64, u64),
 }
 
 pub enum Opened {
-    /// This process's, and empty.
+    /// The file belongs to this process, and is empty.
     Ready(File),
-    /// It is another process's, whose run is this one, if it records to it.
+    /// Another process records to the file. `run` is the run of that process, if known.
     Taken { run: Option<u64> },
 }
 
-/// Naps that another process has to begin its header: about a second in all.
+/// Number of naps that another process has for the beginning of its header: about a second in all.
 const NAPS: u32 = 20_000;
 
 impl File {
-    /// Creates the file, or empties one with a recording that has ended. Anything else in it is an error.
+    /// Creates the file, or empties one with a recording that has ended. Other contents are an error.
     pub fn open(path: &CStr) -> Result<Opened, FileError> {
         let (descriptor, status) = file::open(path, libc::O_RDWR | libc::O_CREAT)?;
         let file = File { descriptor, identity: (status.st_dev, status.st_ino) };
@@ -50,7 +50,7 @@ impl File {
     fn find_out(self) -> Result<Opened, FileError> {
         let lock = self.lock();
         if lock == Some(false) {
-            return Ok(Opened::Taken { run: self.run_of_holder()? });
+            return Ok(Opened::Taken { run: self.run_of_owner()? });
         }
         if status(self.descriptor)?.st_size > 0 {
             match self.owner()? {
@@ -58,7 +58,7 @@ impl File {
                     return Ok(Opened::Taken { run: Some(owner.run) });
                 }
                 Some(_) => {}
-                // Without locks, another process may be about to write its header.
+                // On a file system without locks, another process may be about to write its header.
                 None if lock.is_some() && self.is_unfinished()? => {}
                 None => return Err(FileError::NotATrace),
             }
@@ -75,9 +75,9 @@ impl File {
         Ok(status(self.descriptor)?.st_size as u64 == HEADER && header::is_unfinished(&start))
     }
 
-    /// The process with the lock has begun a header, or soon does: it begins with zeros until then. Another program's file begins
-    /// otherwise.
-    fn run_of_holder(self) -> Result<Option<u64>, FileError> {
+    /// The run of the process that has the lock. Its header begins with zeros until it is written; the file of another program
+    /// begins otherwise.
+    fn run_of_owner(self) -> Result<Option<u64>, FileError> {
         for _ in 0..NAPS {
             let start = self.start()?;
             match Owner::read(&start) {
@@ -93,14 +93,14 @@ impl File {
         Ok(Owner::read(&self.start()?))
     }
 
-    /// Zeros beyond the file's end.
+    /// The beginning of the file, with zeros after its end.
     fn start(self) -> Result<[u8; Owner::BYTES], FileError> {
         let mut start = [0; Owner::BYTES];
         file::read_start(self.descriptor, &mut start)?;
         Ok(start)
     }
 
-    /// Whether this process has the lock now; `false`: another one has it; `None`: the file system has no locks.
+    /// Takes the lock. `false`: another process has it; `None`: the file system has no locks.
     fn lock(self) -> Option<bool> {
         loop {
             // SAFETY: flock has no preconditions.
@@ -117,7 +117,7 @@ impl File {
         if !self.is_mine() {
             return Err(FileError::Closed);
         }
-        // Beyond the limit the kernel would send SIGXFSZ.
+        // The kernel sends SIGXFSZ for a write beyond the limit.
         if from + bytes > file::limit() {
             return Err(FileError::Limit);
         }
@@ -132,13 +132,13 @@ impl File {
         }
     }
 
-    /// Writes zeros, on a file system that cannot reserve.
+    /// Writes zeros: some file systems cannot reserve space.
     fn fill(self, mut from: u64, bytes: u64) -> Result<(), FileError> {
         static ZEROS: [u8; 4096] = [0; 4096];
         let end = from + bytes;
         while from < end {
             let length = ZEROS.len().min((end - from) as usize);
-            // SAFETY: `ZEROS` has that many bytes, which the kernel only reads.
+            // SAFETY: `ZEROS` has `length` bytes, which the kernel only reads.
             match result(unsafe { libc::syscall(libc::SYS_pwrite64, self.descriptor, ZEROS.as_ptr(), length, from) }) {
                 Ok(0) => return Err(FileError::System(libc::ENOSPC)),
                 Ok(written) => from += written as u64,
@@ -149,17 +149,17 @@ impl File {
         Ok(())
     }
 
-    /// Maps `bytes` from `at` on, in the place of an earlier mapping of that length if there is one. Only reserved bytes
-    /// may be touched.
+    /// Maps `bytes` from `at` on. `place` is an earlier mapping of the same length, which is replaced, and unmapped after an
+    /// error. Only reserved bytes may be touched.
     ///
     /// # Safety
-    /// No thread uses the earlier mapping. After an error it is gone.
+    /// No thread uses the earlier mapping.
     pub unsafe fn map(self, at: u64, bytes: usize, place: Option<NonNull<u8>>) -> Result<NonNull<u8>, FileError> {
         let wanted = place.map_or(null_mut(), NonNull::as_ptr).cast();
         let flags = libc::MAP_SHARED | if place.is_some() { libc::MAP_FIXED } else { 0 };
         let (access, at) = (libc::PROT_READ | libc::PROT_WRITE, at as libc::off_t);
         let mapped = match self.is_mine() {
-            // SAFETY: MAP_FIXED replaces the earlier mapping alone, which the caller guarantees to be unused.
+            // SAFETY: MAP_FIXED replaces only the earlier mapping, and the caller of `map` guarantees that no thread uses it.
             true => match unsafe { libc::mmap(wanted, bytes, access, flags, self.descriptor, at) } {
                 libc::MAP_FAILED => result(-1).map(|_| None),
                 address => Ok(NonNull::new(address.cast())),
@@ -167,19 +167,19 @@ impl File {
             false => Err(FileError::Closed),
         };
         if let (Err(_), Some(place)) = (mapped, place) {
-            // SAFETY: the caller guarantees that no thread uses it.
+            // SAFETY: the caller of `map` guarantees that no thread uses the earlier mapping.
             unsafe { libc::munmap(place.as_ptr().cast(), bytes) };
         }
         mapped?.ok_or(FileError::System(libc::ENOMEM))
     }
 
-    /// For a file that has no header yet.
+    /// Empties a file that has no header yet.
     pub fn empty(self) {
-        // Ignored: there is no trace for another reason, which is reported.
+        // An error is ignored: the caller reports the error that came before.
         let _ = if self.is_mine() { file::empty(self.descriptor) } else { Ok(()) };
     }
 
-    /// Unless the number is another file's by now.
+    /// Closes the file, unless the number now belongs to another file.
     pub fn close(self) {
         if self.is_mine() {
             close(self.descriptor);
@@ -190,7 +190,7 @@ impl File {
         status(self.descriptor).is_ok_and(|status| (status.st_dev, status.st_ino) == self.identity)
     }
 
-    /// For storage in atomics.
+    /// The file as words that can be stored in atomics.
     pub fn parts(self) -> [u64; 3] {
         [self.descriptor as u64, self.identity.0, self.identity.1]
     }
@@ -200,10 +200,10 @@ impl File {
     }
 }
 
-/// Bits for the process's id. The kernel's largest has 22.
+/// Number of bits of a process id: the kernel's largest id has 22.
 const ID_BITS: u32 = 22;
 
-/// The process's id, and its start in the kernel's ticks. `None` if it has ended.
+/// The id of a process, and its start in ticks of the kernel. `None` if the process has ended.
 pub fn identity(process: u32) -> Option<u64> {
     let path = Text::<32>::of(format_args!("/proc/{process}/stat"));
     let mut buffer = [0; 512];

@@ -18,61 +18,61 @@ use crate::platform::file_error::FileError;
 use crate::platform::sync::{FOR_EVER, Lock, locked_static};
 use crate::settings;
 
-/// Bytes of a recording without a setting.
+/// Bytes of a recording, unless SYNCEDMEM_TRACE_SIZE is set.
 const DEFAULT: u64 = 256 << 20;
-/// Bytes that are reserved at once: first, and at most.
+/// Bytes that are reserved at once: the first time, and at most.
 const STEPS: (u64, u64) = (64 << 10, 1 << 20);
 
 #[derive(Clone, Copy)]
 struct Area {
-    /// Bytes that are reserved.
+    /// Number of reserved bytes.
     reserved: &'static AtomicU64,
-    /// Place in the file.
+    /// Its place in the file.
     begins: u64,
-    /// Bytes that it may have.
+    /// Bytes that may be reserved.
     most: u64,
 }
 
 /// Records between looks at the next window.
 const LOOKS: u64 = 1 << 10;
 
-/// Set while no thread is inside, see `sink`. The reserved bytes of `TEXTS` and `RECORDS` also grow under `SPACE`, which
-/// windows are mapped under.
+/// These are set while no thread is inside: see `sink`. The reserved bytes of `TEXTS` and `RECORDS` also grow under the lock
+/// `SPACE`, as do the windows.
 static LAYOUT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static FILE: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 static TEXTS: AtomicU64 = AtomicU64::new(0);
 static RECORDS: AtomicU64 = AtomicU64::new(0);
-/// No space could be reserved: no record is written any more.
+/// Set when no space could be reserved: no record is written after that.
 static CUT: AtomicBool = AtomicBool::new(false);
 
 locked_static! {
     static SPACE: Lock<()> = Lock::new(());
 }
 
-/// For a caller that keeps it mapped.
+/// The mapped recording. The code that made it guarantees that it stays mapped: see [`Recording::mapped`].
 #[derive(Clone, Copy)]
 pub struct Recording(());
 
 impl Recording {
-    /// Starts the header of a new, empty file. On an error the file stays, and is closed.
+    /// Maps a new, empty file and writes its header. After an error the file is closed.
     ///
     /// # Safety
     /// No other thread uses the recording.
     pub unsafe fn begin(file: File, about: &About<&str>) -> Result<(), FileError> {
         store(&FILE, file.parts());
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `begin` guarantees that no other thread uses the recording.
         unsafe { Recording::map(file, about) }.inspect_err(|_| close_file())
     }
 
     /// # Safety
-    /// As for `begin`.
+    /// No other thread uses the recording.
     unsafe fn map(file: File, about: &About<&str>) -> Result<(), FileError> {
         let layout = Layout::within(settings::TRACE_SIZE.get().unwrap_or(DEFAULT));
         file.reserve(0, HEADER)?;
         windows::begin(layout.bytes());
-        // Zeros without a header would be refused.
+        // If the window cannot be mapped, the file is emptied: readers refuse zeros without a header.
         let first = Wanted { window: 0, kept: 0, first: windows::COUNT, at_once: true };
-        // SAFETY: no window gives its place.
+        // SAFETY: `first` is COUNT: no window is replaced.
         unsafe { windows::map(file, first) }.inspect_err(|_| file.empty())?;
         store(&LAYOUT, [layout.texts, layout.most]);
         [&TEXTS, &RECORDS].into_iter().for_each(|reserved| reserved.store(0, Relaxed));
@@ -82,21 +82,21 @@ impl Recording {
         let begun = this.reserve(this.texts()).and_then(|()| this.reserve(this.records()));
         begun.inspect_err(|&trouble| {
             header::cut(this.header(), trouble.errno());
-            // SAFETY: the caller keeps other threads out.
+            // SAFETY: the caller of `map` guarantees that no other thread uses the recording.
             unsafe { this.unmap() };
         })
     }
 
     /// # Safety
-    /// A recording is mapped, and is not unmapped while this is used. The thread is inside, or none is.
+    /// A recording is mapped, and stays so while the value is used: this thread is inside, or no thread is.
     pub unsafe fn mapped() -> Recording {
         Recording(())
     }
 
     /// # Safety
-    /// No thread uses it any more.
+    /// No thread uses the recording any more.
     pub unsafe fn unmap(self) {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `unmap` guarantees that no thread uses the recording.
         unsafe { windows::end() };
     }
 
@@ -118,20 +118,20 @@ impl Recording {
         Area { reserved: &RECORDS, begins: layout.record_at(0), most: layout.most * RECORD }
     }
 
-    /// The words of an area from `from` on, which are reserved and mapped, now or by this call.
+    /// Returns words of an area, from `from` on. Reserves and maps them if necessary.
     #[inline]
     fn words(self, area: Area, from: u64, count: usize) -> Option<&'static [AtomicU64]> {
         let at = area.begins + from;
-        if !self.has_room(area, from + 8 * count as u64) {
+        if !self.is_reserved(area, from + 8 * count as u64) {
             return None;
         }
         let first = windows::address(at).or_else(|| self.mapped_at(area, at))?;
-        // SAFETY: the words are reserved and in one window, which stays mapped while this thread is inside. Every part
-        // begins on a multiple of 8, and all stores are atomic.
+        // SAFETY: the words are reserved and lie in one window, which stays mapped while this thread is inside. Every area
+        // begins on a multiple of 8, and all accesses are atomic.
         Some(unsafe { slice::from_raw_parts(first.as_ptr().cast(), count) })
     }
 
-    /// Maps the window of a place.
+    /// Maps the window that contains a place.
     #[cold]
     fn mapped_at(self, area: Area, at: u64) -> Option<NonNull<u8>> {
         if CUT.load(Relaxed) {
@@ -139,7 +139,7 @@ impl Recording {
         }
         let window = windows::of(at);
         let wanted = Wanted { window, kept: window, first: self.first_to_go(area), at_once: true };
-        // SAFETY: the holder of the recording is inside.
+        // SAFETY: this thread is inside, as `mapped` demands.
         self.extend(|| match unsafe { windows::map(file(), wanted) } {
             // There may be address space for the next record.
             Err(FileError::System(_)) => Ok(()),
@@ -148,14 +148,14 @@ impl Recording {
         windows::address(at)
     }
 
-    /// Texts are looked up again, and stay mapped.
+    /// The first window that may be replaced. Texts stay mapped: they are looked up again.
     fn first_to_go(self, area: Area) -> usize {
         let records = self.records().begins;
         if area.begins == records { windows::of(records) + 1 } else { windows::COUNT }
     }
 
-    /// From the middle of a window on, maps the next one: there the other threads do not wait for it, and are sometimes
-    /// outside.
+    /// From the middle of a window on, maps the next one. There no thread waits for it, and a moment comes when no other thread
+    /// is inside.
     #[cold]
     fn look_ahead(self, slot: u64) {
         let (layout, bytes) = (self.layout(), windows::bytes());
@@ -164,9 +164,9 @@ impl Recording {
         if at % bytes >= bytes / 2 {
             let (first, at_once) = (self.first_to_go(self.records()), false);
             let wanted = Wanted { window: windows::of(next), kept: windows::of(at), first, at_once };
-            // SAFETY: the holder of the recording is inside.
+            // SAFETY: this thread is inside, as `mapped` demands.
             let map = |(): &mut ()| unsafe { windows::map(file(), wanted) };
-            // Without the lock or address space, a later look or the first record maps it.
+            // After a failure, a later call or the first record in the window maps it.
             let _ = SPACE.try_with(FOR_EVER, map);
         }
     }
@@ -182,7 +182,7 @@ impl Recording {
         self.record(&Record::Event { event, object_bytes });
     }
 
-    /// Once all slots are used, the oldest record gives way.
+    /// Writes a record. When all slots are used, it replaces the oldest one.
     #[inline]
     pub fn record(self, record: &Record) {
         let (slot, lap) = self.layout().slot(header::reserve(self.header()));
@@ -194,21 +194,21 @@ impl Recording {
         }
     }
 
-    /// Returns the text's place, unless there is no room.
+    /// Stores a text and returns its place. `None` if there is no space.
     pub fn text(self, topic: Topic, number: u64, text: &[u8]) -> Option<u32> {
-        let room = text::room(text.len()) as u64;
-        let is_whole = |place: u64| windows::of(HEADER + place) == windows::of(HEADER + place + room - 1);
-        let reserve = || header::reserve_text(self.header(), room, self.layout().texts);
-        // Readers pass over what was not begun.
-        let fits = room <= windows::bytes();
+        let bytes = text::entry_bytes(text.len()) as u64;
+        let is_whole = |place: u64| windows::of(HEADER + place) == windows::of(HEADER + place + bytes - 1);
+        let reserve = || header::reserve_text(self.header(), bytes, self.layout().texts);
+        // An entry lies in one window. Readers skip the space that is left empty.
+        let fits = bytes <= windows::bytes();
         let place = fits.then(|| std::iter::from_fn(reserve).find(|&place| is_whole(place)))??;
-        text::write(self.words(self.texts(), place, room as usize / 8)?, topic, number, text);
+        text::write(self.words(self.texts(), place, bytes as usize / 8)?, topic, number, text);
         u32::try_from(place).ok()
     }
 
-    /// Whether this text is at `place`, which `text` returned for this recording.
+    /// Whether the text is at `place`, which `text` returned for this recording.
     pub fn has_text(self, place: u32, topic: Topic, text: &[u8]) -> bool {
-        let words = self.words(self.texts(), place.into(), text::room(text.len()) / 8);
+        let words = self.words(self.texts(), place.into(), text::entry_bytes(text.len()) / 8);
         words.is_some_and(|words| text::is(words, topic, text))
     }
 
@@ -216,9 +216,9 @@ impl Recording {
         header::end(self.header(), end);
     }
 
-    /// Whether the first `bytes` of an area are reserved, now or by this call.
+    /// Returns whether the first `bytes` of an area are reserved. Reserves them if necessary.
     #[inline]
-    fn has_room(self, area: Area, bytes: u64) -> bool {
+    fn is_reserved(self, area: Area, bytes: u64) -> bool {
         bytes <= area.reserved.load(Acquire) || self.grow(area, bytes)
     }
 
@@ -233,8 +233,8 @@ impl Recording {
         bytes <= area.reserved.load(Acquire)
     }
 
-    /// Gets space or address space, and ends the records after an error. Without the lock, this is a signal handler, and
-    /// the thread that it interrupted is here.
+    /// Gets space or address space under the lock, and ends the records after an error. Does nothing in a signal handler that
+    /// interrupted this function.
     fn extend(self, get: impl FnOnce() -> Result<(), FileError>) {
         let got = SPACE.try_with(FOR_EVER, |()| {
             get().inspect_err(|trouble| {
@@ -247,7 +247,7 @@ impl Recording {
         }
     }
 
-    /// Doubles the space, within `STEPS`: a short recording takes little.
+    /// Doubles the space, within `STEPS`: a short recording needs little.
     fn reserve(self, area: Area) -> Result<(), FileError> {
         let reserved = area.reserved.load(Relaxed);
         let step = reserved.clamp(STEPS.0, STEPS.1).min(area.most - reserved);
@@ -257,7 +257,7 @@ impl Recording {
     }
 }
 
-/// Closing gives up the lock.
+/// Closes the file, and so releases its lock.
 pub fn close_file() {
     file().close();
 }

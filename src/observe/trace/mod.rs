@@ -1,17 +1,15 @@
 //! The trace: every event as a record in a mapped file, which survives the process.
 //!
-//! [`start`] begins the file, [`stop`] ends it; its format is `syncedmem_trace::recording`. The others take no lock,
-//! make no system call but for new space, and may be called in any thread and signal handler. Once space is lacking, a
-//! line on standard error says so, and the account in the header goes on.
+//! [`start`] begins the file, and [`stop`] ends it; its format is `syncedmem_trace::recording`. The other functions take no
+//! lock, make system calls only for new space, and may be called in any thread and signal handler. If space is lacking, one
+//! line on standard error says so, and only the peaks in the header go on.
 //!
-//! A forked child begins a file of its own at its first record. A process that exits marks its recording as whole.
+//! A forked child begins another file at its first record. A process that exits marks its recording as whole.
 #![expect(unsafe_code, reason = "prctl")]
 
-mod about;
-mod caffe;
 mod file;
-mod inside;
 pub(crate) mod mapping;
+mod notes;
 mod sink;
 mod windows;
 
@@ -26,7 +24,7 @@ use syncedmem_trace::recording::text::Topic;
 use crate::platform::clock::nanoseconds;
 pub use crate::platform::file_error::FileError;
 use crate::platform::thread;
-pub use caffe::is_any_bound as is_any_caffe_bound;
+pub use notes::is_any_caffe_bound;
 use sink::Entry;
 use sink::complain;
 pub use sink::{after_fork_in_child, conclude, start, stop};
@@ -58,7 +56,7 @@ pub fn site(site: Site, text: &str) {
     }
 }
 
-/// At most eight addresses.
+/// Records the return addresses of a call site: at most eight.
 pub fn frames(site: Site, addresses: &[usize]) {
     if let Some(entry) = sink::enter() {
         let mut bytes = [0; 8 * 8];
@@ -70,14 +68,14 @@ pub fn frames(site: Site, addresses: &[usize]) {
     }
 }
 
-/// Build id and path are as the format has them.
+/// Records a loaded file: build id and path as in `Topic::Module`.
 pub fn module(base: usize, file: &[u8]) {
     if let Some(entry) = sink::enter() {
         place(&entry, Topic::Module, base as u64, file);
     }
 }
 
-/// The layers are as the format has them.
+/// Records the layers of a net, as in `Topic::Net`.
 pub fn net(layers: &[u8]) {
     if let Some(entry) = sink::enter() {
         place(&entry, Topic::Net, 0, layers);
@@ -102,9 +100,9 @@ fn note(of: impl FnOnce(&Entry, u64, u32) -> Option<Record>) {
     }
 }
 
-/// A text that was stored lately is not stored again.
+/// Returns the place of a text. A text that was stored lately is not stored again.
 fn place(entry: &Entry, topic: Topic, number: u64, text: &[u8]) -> Option<u32> {
-    /// Recording and place, by the text's hash.
+    /// The recording and the place, by the hash of the text.
     static PLACES: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
     let mut hasher = DefaultHasher::new();
     hasher.write(text);
@@ -119,11 +117,11 @@ fn place(entry: &Entry, topic: Topic, number: u64, text: &[u8]) -> Option<u32> {
     Some(place)
 }
 
-/// The kernel's id of this thread. Asks for it, and records the thread's name, once in a recording.
+/// The kernel's id of this thread. The first call in a recording also records the name of the thread.
 #[inline]
 fn this_thread(entry: &Entry) -> u32 {
     thread_local! {
-        /// Recording and id.
+        /// The recording and the id.
         static KNOWN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
     }
     match KNOWN.get() {
@@ -146,7 +144,7 @@ fn introduce(entry: &Entry, thread: u32) {
     entry.recording().text(Topic::Thread, thread.into(), name);
 }
 
-/// Notes the Caffes that are loaded now.
+/// Records the Caffes that are loaded now.
 pub fn caffes() {
     if let Some(entry) = sink::enter() {
         note_caffes(&entry);
@@ -154,7 +152,7 @@ pub fn caffes() {
 }
 
 fn note_caffes(entry: &Entry) {
-    caffe::each(|path, how| {
+    notes::each_caffe(|path, how| {
         place(entry, Topic::Caffe, how, path);
     });
 }

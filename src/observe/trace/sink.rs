@@ -1,4 +1,4 @@
-//! The trace's state: on or off, its file, and the threads that write.
+//! The state of the trace: on or off, and its file.
 #![expect(unsafe_code, reason = "the recording is mapped while threads are inside")]
 
 use std::ffi::CStr;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use syncedmem_trace::recording::header::{About, End};
 
-use super::about;
 use super::file::{File, Opened, identity};
-use super::inside::{self, Inside};
 use super::mapping::{self, Recording};
+use super::notes;
+use super::windows::{self, Inside};
 use crate::platform::clock::{nanoseconds, nanoseconds_since_1970, processor_nanoseconds};
 use crate::platform::file_error::FileError;
 use crate::platform::file_name::Name;
@@ -28,19 +28,19 @@ const CHANGING: u32 = 2;
 const TAKING_OVER: u32 = 3;
 
 static STATE: AtomicU32 = AtomicU32::new(OFF);
-/// Of the current recording, counted on in forked children.
+/// Number of the current recording. Forked children continue the count.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
-/// This process's id; 0 in a child that has recorded nothing yet.
+/// Id of this process; 0 in a child that has not recorded anything yet.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// Id of the process that forked this one, if it traced; else 0.
+/// Id of the parent, if it was traced; else 0.
 static PARENT: AtomicU32 = AtomicU32::new(0);
-/// The identity of the run's first process, once known.
+/// Identity of the first process of the run, once known.
 static RUN: AtomicU64 = AtomicU64::new(0);
 /// The file's name as given, and as opened.
 static NAME: Name = Name::empty();
 static PATH: Name = Name::empty();
 
-/// Files that other processes of the same id may hold: each execve leaves one.
+/// Number of files that other programs in the same process may have left: each execve leaves one.
 const FILES: u32 = 8;
 
 #[inline]
@@ -48,7 +48,7 @@ fn is_on() -> bool {
     STATE.load(Relaxed) == ON
 }
 
-/// `%p` in the name becomes the process's id. Ends a running trace first.
+/// Starts a trace, and first ends a running one. `%p` in the name stands for the id of the process.
 pub fn start(path: &CStr) -> Result<(), FileError> {
     stop();
     if STATE.compare_exchange(OFF, CHANGING, SeqCst, Relaxed).is_err() {
@@ -65,11 +65,11 @@ pub fn start(path: &CStr) -> Result<(), FileError> {
     begun
 }
 
-/// Waits for all current writers.
+/// Stops the trace after all current writers have ended.
 pub fn stop() {
     conclude();
     if STATE.compare_exchange(ON, CHANGING, SeqCst, Relaxed).is_ok() {
-        inside::wait_for_none();
+        windows::wait_for_none();
         // SAFETY: a recording is mapped while the state is not `OFF`.
         let recording = unsafe { Recording::mapped() };
         // SAFETY: no thread is inside, and none enters.
@@ -79,7 +79,7 @@ pub fn stop() {
     }
 }
 
-/// Marks the recording as whole. A child that has recorded nothing has none.
+/// Marks the recording as whole. A child without a record has no recording.
 pub fn conclude() {
     let entry = if PROCESS.load(Relaxed) == 0 { None } else { enter() };
     if let Some(entry) = entry {
@@ -90,14 +90,14 @@ pub fn conclude() {
     }
 }
 
-/// The child has one thread. The parent's recording stays mapped: a signal handler may have forked in the middle of a
-/// record.
+/// The parent's recording stays mapped in the child, which has one thread: a signal handler may have forked in the middle of
+/// a record.
 pub fn after_fork_in_child() {
-    inside::after_fork_in_child();
+    windows::forget_threads();
     let process = PROCESS.swap(0, Relaxed);
     if process != 0 {
         PARENT.store(process, Relaxed);
-        // Its lock is the parent's.
+        // The lock of the file is the parent's.
         mapping::close_file();
     }
     match STATE.load(Relaxed) {
@@ -107,13 +107,13 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// The caller has set `CHANGING` or `TAKING_OVER`.
+/// Begins a recording. The caller has set `CHANGING` or `TAKING_OVER`.
 fn begin() -> Result<(), FileError> {
     let process = std::process::id();
     let first = u32::from(PARENT.load(Relaxed) != 0 && !NAME.has_process());
     for times in first..first + FILES {
         PATH.set_path(&NAME, process, times)?;
-        // SAFETY: `set_path` succeeded, and the state keeps other threads out.
+        // SAFETY: `set_path` succeeded, and only the thread that has set the state uses the path.
         match File::open(unsafe { PATH.as_c_str() })? {
             Opened::Ready(file) => return record_to(file, process),
             Opened::Taken { run } => {
@@ -139,21 +139,21 @@ fn record_to(file: File, process: u32) -> Result<(), FileError> {
         program: program.as_ref(),
         library: env!("CARGO_PKG_VERSION"),
     };
-    // SAFETY: the state keeps other threads out.
+    // SAFETY: only the thread that has set the state uses the recording.
     unsafe { Recording::begin(file, &about) }?;
-    // SAFETY: it has begun, and the state keeps other threads out.
-    about::note(unsafe { Recording::mapped() });
+    // SAFETY: the recording has begun, and only the thread that has set the state uses it.
+    notes::process(unsafe { Recording::mapped() });
     NUMBER.fetch_add(1, Relaxed);
     PROCESS.store(process, Relaxed);
     Ok(())
 }
 
-/// Begins a forked child's own file. Signals are blocked: a handler might wait for this function.
+/// Begins the file of a forked child. Signals are blocked: a handler might wait for this function.
 #[cold]
 fn take_over() {
     let before = block_signals();
     if STATE.compare_exchange(ON, TAKING_OVER, SeqCst, Relaxed).is_ok() {
-        inside::wait_for_none();
+        windows::wait_for_none();
         let taken = if PROCESS.load(Relaxed) == 0 { begin() } else { Ok(()) };
         STATE.store(if taken.is_ok() { ON } else { OFF }, SeqCst);
         if let Err(trouble) = taken {
@@ -168,7 +168,7 @@ pub fn complain(trouble: FileError) {
     warn(format_args!("the trace ends here: {PATH}: {trouble}"));
 }
 
-/// While it lives, the recording stays mapped and the process the same.
+/// While it lives, the recording stays mapped.
 pub struct Entry(Inside);
 
 #[inline]
@@ -179,7 +179,7 @@ pub fn enter() -> Option<Entry> {
 #[inline]
 fn enter_trace() -> Option<Entry> {
     loop {
-        // Before this thread has an entry: a signal handler that takes over waits until there is none.
+        // Take over before this thread has an entry: `take_over` in a signal handler waits until there is none.
         if PROCESS.load(Relaxed) == 0 && is_on() {
             take_over();
         }
@@ -205,7 +205,7 @@ impl Entry {
 
     #[inline]
     pub fn recording(&self) -> Recording {
-        // SAFETY: `stop` unmaps it after all entries have ended.
+        // SAFETY: `stop` unmaps the recording only after all entries have ended.
         unsafe { Recording::mapped() }
     }
 }

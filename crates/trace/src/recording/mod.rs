@@ -1,9 +1,9 @@
 //! The recording of one process: a file in three parts, of little-endian words of 64 bits.
-//! 1. the [`header`], one page: what the process is, how much is used, and an account that is exact whatever gave way;
+//! 1. the [`header`], one page: the process, how much is used, and the peaks of memory;
 //! 2. the [`text`] area: names of objects, call sites, names of threads;
-//! 3. the [`record`]s of 64 bytes. Once all are used, the oldest give way.
+//! 3. the [`record`]s of 64 bytes. Once all are used, a new record replaces the oldest.
 //!
-//! The process stores into a mapping of it, so a store survives the process, whatever ends that. The word that makes an
+//! The process stores into a mapping of the file, so a store survives the process, however it ends. The word that makes an
 //! entry valid is stored last. Nothing here calls the system.
 
 pub mod header;
@@ -16,21 +16,21 @@ pub mod text;
 pub const HEADER: u64 = 4096;
 pub const RECORD: u64 = 64;
 
-/// Bytes at most.
+/// Bytes of the text area, at most.
 const TEXTS: u64 = 4 << 20;
 /// Bytes of a recording, at least.
 pub const LEAST: u64 = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Bytes.
+    /// Bytes of the text area.
     pub texts: u64,
     /// Number of records.
     pub most: u64,
 }
 
 impl Layout {
-    /// For at most `bytes`, but at least [`LEAST`].
+    /// The layout of a file of at most `bytes`, but at least [`LEAST`].
     pub const fn within(bytes: u64) -> Layout {
         let bytes = if bytes < LEAST { LEAST } else { bytes };
         let texts = if bytes / 8 < TEXTS { bytes / 8 / HEADER * HEADER } else { TEXTS };
@@ -41,7 +41,7 @@ impl Layout {
         self.record_at(self.most)
     }
 
-    /// Its place in the file.
+    /// The place of a slot in the file.
     pub const fn record_at(self, slot: u64) -> u64 {
         HEADER + self.texts + slot * RECORD
     }

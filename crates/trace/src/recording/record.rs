@@ -1,6 +1,6 @@
-//! A record: one event, or a note about an object or the recording, in eight words: `parts` has its codes.
+//! A record: one event, or a note about an object or a thread, in eight words. The codes are in `parts` and below.
 //!
-//! The tag is cleared first and stored last, so a half-written record has none, or that of another lap.
+//! The tag is cleared first and stored last, so a half-written record has no tag, or that of another lap.
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
@@ -15,19 +15,19 @@ pub type Slot = [AtomicU64; 8];
 pub enum Record {
     Event {
         event: Event,
-        /// The writer does not know whether it has recorded the object before.
+        /// The object's bytes are in each record: the writer does not know whether it has recorded the object before.
         object_bytes: u64,
     },
-    /// From now on, as `Items`.
+    /// The object has a name from now on.
     Named {
         time: u64,
         thread: u32,
         object: u64,
         object_bytes: u64,
-        /// The place in the text area.
+        /// The place of the name in the text area.
         text: u32,
     },
-    /// 0: not known.
+    /// The object holds a number of items of a batch from now on; 0: not known.
     Items {
         time: u64,
         thread: u32,
@@ -36,7 +36,7 @@ pub enum Record {
         items: u64,
     },
     Pass(Pass),
-    /// The thread executes a layer from now on: a number that a note about its net has.
+    /// The thread executes a layer from now on. The note about the net has the number.
     Step {
         time: u64,
         thread: u32,
@@ -46,18 +46,18 @@ pub enum Record {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRecord {
-    /// Or of another lap.
+    /// The record is unfinished, or of another lap.
     Unfinished,
     Unknown,
 }
 
-// Notes. Codes of events are smaller.
+// Codes of notes. Those of events are smaller.
 const NAMED: u8 = 32;
 const ITEMS: u8 = 34;
 const PASS: u8 = 35;
 const STEP: u8 = 36;
 
-/// Code, parameters, bytes, last word.
+/// The code, the parameters, the bytes and the last word.
 type Parts = (u8, [u8; 3], u64, u64);
 
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
@@ -96,7 +96,7 @@ fn parts(what: &What) -> Parts {
     }
 }
 
-/// `None` if this version does not know it.
+/// Returns `None` for an event that this version does not know.
 fn what((code, parameters, bytes, last): Parts) -> Option<What> {
     let [a, b, c] = parameters;
     fn of<V: Copy, const N: usize>(values: [V; N], number: u8) -> Option<V> {
@@ -137,7 +137,7 @@ impl Record {
             Record::Items { time, thread, object, object_bytes, items } => {
                 ((ITEMS, [0; 3], 0, items), [time, 0, object, object_bytes, halves(thread, 0)])
             }
-            // An iteration plus 1; 0: none.
+            // The iteration is stored plus 1; 0: none.
             Record::Pass(Pass { start, duration, thread, kind, iteration }) => (
                 (PASS, [kind as u8, 0, 0], 0, iteration.map_or(0, |iteration| iteration.wrapping_add(1))),
                 [start, duration, 0, 0, halves(thread, 0)],
@@ -147,7 +147,7 @@ impl Record {
         let (code, [a, b, c], bytes, last) = parts;
         let [tag, rest @ ..] = slot;
         tag.store(0, Relaxed);
-        // The cleared tag comes before the new words.
+        // Release: the cleared tag comes before the new words.
         fence(Release);
         for (word, value) in rest.iter().zip(head.into_iter().chain([bytes, last])) {
             word.store(value, Relaxed);
@@ -156,7 +156,7 @@ impl Record {
         tag.store(u64::from(u32::from_le_bytes([code, a, b, c])) | u64::from(lap.wrapping_add(1)) << 32, Release);
     }
 
-    /// `Unfinished` if it is not of that lap.
+    /// Reads a record of a lap.
     pub fn read(bytes: &[u8; super::RECORD as usize], lap: u32) -> Result<Record, NoRecord> {
         let [tag, time, duration, object, object_bytes, halves, bytes, last] = super::words(bytes);
         if (tag >> 32) as u32 != lap.wrapping_add(1) {

@@ -68,9 +68,9 @@ impl Recording {
 
     /// Returns the place of the text.
     pub fn text(&self, topic: Topic, number: u64, text: &[u8]) -> u32 {
-        let room = text::room(text.len());
-        let place = header::reserve_text(&self.header, room as u64, LAYOUT.texts).expect("room for a text") as usize;
-        text::write(&self.texts[place / 8..(place + room) / 8], topic, number, text);
+        let bytes = text::entry_bytes(text.len());
+        let place = header::reserve_text(&self.header, bytes as u64, LAYOUT.texts).expect("bytes for a text") as usize;
+        text::write(&self.texts[place / 8..(place + bytes) / 8], topic, number, text);
         place as u32
     }
 

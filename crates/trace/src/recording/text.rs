@@ -1,7 +1,7 @@
-//! The text area: entries of a word with topic and length, a word with a number, and bytes.
+//! The text area. An entry is a word with topic and length, a word with a number, and bytes.
 //!
-//! The length is stored first and the topic last. An entry that was not begun is zeros, which a reader passes over; one
-//! that was not finished has a length and no topic.
+//! The length is stored first and the topic last. An entry that was not begun is zeros, which readers skip; one that was not
+//! finished has a length and no topic.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,56 +9,47 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// Bytes before an entry's text.
 const HEAD: usize = 16;
 
-/// Readers pass over topics that they do not know.
+/// The topic of an entry. Readers skip topics that they do not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
-    /// Of a call site, whose number it has.
+    /// The text of a call site, with its number.
     Site = 1,
-    /// Records refer to it by the entry's place.
+    /// The name of an object. Records refer to the place of the entry.
     Name = 2,
-    /// The number is the kernel's thread id.
+    /// The name of a thread, with the kernel's thread id.
     Thread = 3,
-    /// Of a call site, whose number it has: return addresses, innermost first.
+    /// The return addresses of a call site, the innermost first, with its number.
     Frames = 4,
     /// A loaded file: its load address; the length of the build id in a byte, the build id, the path.
     Module = 5,
-    /// The layers of a net of Caffe's: a line each, of words with tabs between them: type, name, number of bottoms, the
-    /// bottoms' names, the tops' names. A net within a layer is without blobs.
+    /// The layers of one of Caffe's nets. A layer is a line of words with tabs between them: type, name, number of bottoms, the
+    /// names of the bottoms, the names of the tops. A net within a layer has no blobs here.
     Net = 6,
-    /// The command line: each argument with a NUL behind it, as far as it has room.
+    /// The beginning of the command line: each argument ends with a NUL.
     Command = 7,
     /// The machine's name.
     Host = 8,
-    /// `NAME=VALUE` of an environment variable of the library's.
+    /// `NAME=VALUE` of one of the library's environment variables.
     Setting = 9,
-    /// A limit of memory by its name, with the number of bytes.
+    /// The name of a limit of memory, with the number of bytes.
     Limit = 10,
-    /// The file of a Caffe in the process. The number is 1 if its calls can reach the library, 0 if it calls its own
-    /// functions directly, and else how many of its functions the library has replaced at their entries: in the upper half, those for
+    /// The file of a Caffe in the process. The number is 1 if its calls can reach the library, and 0 if it calls its own functions
+    /// directly. Otherwise it counts the functions that the library has replaced at their entries; the upper half counts those for
     /// the names of layers.
     Caffe = 11,
 }
 
-const TOPICS: [Topic; 11] = [
-    Topic::Site,
-    Topic::Name,
-    Topic::Thread,
-    Topic::Frames,
-    Topic::Module,
-    Topic::Net,
-    Topic::Command,
-    Topic::Host,
-    Topic::Setting,
-    Topic::Limit,
-    Topic::Caffe,
-];
+const TOPICS: [Topic; 11] = {
+    use Topic::*;
+    [Site, Name, Thread, Frames, Module, Net, Command, Host, Setting, Limit, Caffe]
+};
 
-/// For `length` bytes of text, in whole words.
-pub const fn room(length: usize) -> usize {
+/// Bytes of an entry for a text of `length` bytes.
+pub const fn entry_bytes(length: usize) -> usize {
     HEAD + length.next_multiple_of(8)
 }
 
-/// The words are those of [`room`].
+/// Writes an entry to words of [`entry_bytes`] bytes.
 pub fn write(words: &[AtomicU64], topic: Topic, number: u64, text: &[u8]) {
     let [head, second, rest @ ..] = words else { return };
     let length = (text.len() as u64) << 32;
@@ -70,11 +61,11 @@ pub fn write(words: &[AtomicU64], topic: Topic, number: u64, text: &[u8]) {
         bytes[..part.len()].copy_from_slice(part);
         word.store(u64::from_le_bytes(bytes), Relaxed);
     }
-    // Release: after all bytes.
+    // Release: the topic comes after all bytes.
     head.store(length | topic as u64, Release);
 }
 
-/// Whether the words begin with this entry, finished.
+/// Whether the words begin with this entry, and it is finished.
 pub fn is(words: &[AtomicU64], topic: Topic, text: &[u8]) -> bool {
     let [head, _, rest @ ..] = words else { return false };
     // Acquire: pairs with the end of `write`.
@@ -91,7 +82,7 @@ pub struct Entry<'a> {
     pub text: &'a [u8],
 }
 
-/// Finished ones, by place. `area` is what the header says is used.
+/// The finished entries, by place. `area` is the used part of the text area.
 pub fn entries(area: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -103,7 +94,7 @@ pub fn entries(area: &[u8]) -> impl Iterator<Item = Entry<'_>> {
                 continue;
             }
             let length = (head >> 32) as usize;
-            at = place.checked_add(room(length))?;
+            at = place.checked_add(entry_bytes(length))?;
             let text = area.get(place + HEAD..place + HEAD + length)?;
             let Some(&topic) = TOPICS.iter().find(|&&topic| topic as u32 == head as u32) else { continue };
             return Some(Entry { place: place as u32, topic, number: word(area, place + 8)?, text });
@@ -138,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_behind_one_that_was_not_finished_or_not_begun_are_read() {
+    fn entries_after_one_that_was_not_finished_or_not_begun_are_read() {
         for head in [0, 5 << 32] {
             let words = area::<8>();
             words[0].store(head, Relaxed);
@@ -150,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_topic_is_passed_over_and_a_damaged_length_ends_the_area() {
+    fn an_unknown_topic_is_skipped_and_a_damaged_length_ends_the_area() {
         let words = area::<8>();
         write(&words[..3], Topic::Name, 0, b"conv1");
         words[0].store(5 << 32 | 99, Relaxed);
