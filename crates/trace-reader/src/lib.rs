@@ -8,7 +8,6 @@
 
 pub mod family;
 pub mod ledger;
-mod objects;
 mod recording;
 mod stream;
 

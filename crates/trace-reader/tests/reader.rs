@@ -230,7 +230,7 @@ fn a_forked_process_knows_its_parents_names_and_call_sites() {
 fn a_running_process_is_followed() {
     let recording = Recording::new(&process(7));
     let folder = holding(&[("t", &recording)]);
-    // As the process changes the file: in place.
+    // The process changes the file in place.
     let file = File::options().write(true).open(folder.path().join("t")).unwrap();
     let mut stream = Stream::new(File::open(folder.path().join("t")).unwrap()).unwrap();
     let mut items = VecDeque::new();
@@ -260,7 +260,7 @@ fn other_files_are_refused_with_what_to_do() {
     let damaged = [&Recording::new(&process(7)).bytes()[..100], b"rest"].concat();
     for (contents, what) in [
         (&b""[..], "it is empty"),
-        // Of a process that was killed before it wrote its header.
+        // The process was killed before it wrote its header.
         (&[0; 4096], "it is empty"),
         (&[0; 5000], "it is not a recording of libsyncedmem"),
         (b"[\n{\"ph\":\"M\"},\n", "record again with syncedmem run --trace FILE"),
@@ -305,7 +305,7 @@ fn holes_are_not_read_whatever_the_header_claims() {
     let folder = tempdir().unwrap();
     let file = File::create(folder.path().join("t")).unwrap();
     file.write_all_at(&bytes[..LAYOUT.record_at(1) as usize], 0).unwrap();
-    // One more record in the middle of a block, far behind.
+    // One more record lies in the middle of a block, far from the others.
     let slot = (most / 2 + 5) * 64;
     let record = &bytes[LAYOUT.record_at(0) as usize..LAYOUT.record_at(1) as usize];
     file.write_all_at(record, LAYOUT.record_at(0) + slot).unwrap();
