@@ -180,11 +180,11 @@ fn create() -> bool {
 #[must_use = "it ends when it is dropped"]
 pub struct Range {
     pop: Option<Pop>,
-    /// Not `Send`: a range ends on the thread that began it.
+    /// Makes the range not `Send`: it ends on the thread that began it.
     thread: PhantomData<*mut ()>,
 }
 
-/// Without a tool this costs two loads.
+/// Begins a range. If there is no tool, this costs two loads.
 pub fn range(title: &'static CStr, bytes: u64) -> Range {
     let (Some(push), Some(pop)) = (slot(RANGE_PUSH), slot(RANGE_POP)) else {
         return Range { pop: None, thread: PhantomData };

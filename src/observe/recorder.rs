@@ -6,7 +6,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
-// Not loom's type: a model has no signals.
+// This is not loom's type: a model has no signals.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use syncedmem_core::address_hash::hash_address;

@@ -132,7 +132,7 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
     Pinned,
-    /// From or to pageable memory.
+    /// A side of the copy is pageable memory.
     Pageable,
 }
 

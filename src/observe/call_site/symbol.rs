@@ -101,8 +101,7 @@ fn demangler_needs(name: &CStr) -> usize {
     (16 << 10) + 144 * name.count_bytes()
 }
 
-/// Without the function's parameters. Unchanged if it is no C++ name, or the thread's stack is too small for the
-/// demangler.
+/// The demangled name without parameters. A name that is not C++, or too long for the rest of the thread's stack, is unchanged.
 fn demangled(name: &CStr) -> Name {
     let plain = || Name::of(format_args!("{}", name.to_str().unwrap_or_default()));
     if !name.to_bytes().starts_with(b"_Z") || thread::stack_left() < demangler_needs(name) {

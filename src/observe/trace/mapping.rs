@@ -154,7 +154,7 @@ impl Recording {
         if area.begins == records { windows::of(records) + 1 } else { windows::COUNT }
     }
 
-    /// From the middle of a window on, maps the next one. There no thread waits for it, and a moment comes when no other thread
+    /// Maps the next window from the middle of one on. There no thread waits for it, and a moment comes when no other thread
     /// is inside.
     #[cold]
     fn look_ahead(self, slot: u64) {

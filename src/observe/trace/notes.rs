@@ -36,7 +36,7 @@ pub fn process(recording: Recording) {
     });
 }
 
-// Not inlined, so that the buffer is not on the stack while control groups are read.
+// It is not inlined, so that the buffer is not on the stack while control groups are read.
 #[inline(never)]
 fn note_command(recording: Recording) {
     let mut buffer = [0; 4096];
@@ -65,7 +65,7 @@ const REACHES: u64 = 1;
 const MOST: usize = 4;
 
 /// Visits the Caffes in the process.
-// Not inlined, so that the buffers are not on the stack of the callers.
+// It is not inlined, so that the buffers are not on the stack of the callers.
 #[inline(never)]
 pub fn each_caffe(mut visit: impl FnMut(&[u8], u64)) {
     let (mut found, mut count) = ([const { None::<Found> }; MOST], 0);
@@ -74,7 +74,7 @@ pub fn each_caffe(mut visit: impl FnMut(&[u8], u64)) {
         let both = |count: takeover::Count| count.memory as u64 | (count.names as u64) << 32;
         let taken = takeover::functions(object.base()).map(both);
         let is_caffe = || MEMORY.iter().chain([&GET]).any(|name| symbols.find(name).is_some());
-        // Not this library, nor the program, whose name is empty here.
+        // This library and the program, whose name is empty here, are left out.
         let is_other = object.name().is_empty() || object.contains(MEMORY.as_ptr().addr());
         if taken.is_none() && (is_other || !is_caffe()) {
             return ControlFlow::Continue(());

@@ -125,7 +125,7 @@ fn begin() -> Result<(), FileError> {
 }
 
 fn record_to(file: File, process: u32) -> Result<(), FileError> {
-    // Without /proc, the id alone.
+    // If there is no /proc, the identity is the id alone.
     let identity = identity(process).unwrap_or(process.into());
     let _ = RUN.compare_exchange(0, identity, Relaxed, Relaxed);
     let program = program::name();
