@@ -73,7 +73,7 @@ fn a_recording_is_unpacked_up_to_the_bytes_that_its_header_gives_it() {
     workshop.shell_here("gzip -1 whole longer bomb").ok();
     workshop.syncedmem(&["report", "whole.gz", "--text"]).ok();
     let told = within(&workshop, 8, &["report", "whole.gz"], Stdio::null());
-    told.fails(1, &["its copy finds no room in ", "(ulimit -f); set TMPDIR to a folder with room"]);
+    told.fails(1, &["there is no space for a copy in ", "(ulimit -f); set TMPDIR to a folder with space"]);
     let why = format!("it is longer than the {most} bytes that its header names");
     for file in ["longer.gz", "bomb.gz"] {
         for arguments in readers(file) {

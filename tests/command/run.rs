@@ -288,9 +288,9 @@ fn a_program_that_is_not_there_or_cannot_be_run_has_the_status_that_shells_give(
 fn a_library_that_is_named_wrongly_is_an_error_and_another_one_is_used_where_it_is_named() {
     let workshop = Workshop::new();
     let with = |library: &str, script: &str| workshop.shell(&["--no-names", "--library", library], script);
-    with("/etc", "echo ran").fails(125, &["--library: /etc is no libsyncedmem.so"]);
+    with("/etc", "echo ran").fails(125, &["--library: /etc is not libsyncedmem.so"]);
     let told = said(workshop.command(&[], &["true"]).env("SYNCEDMEM_LIBRARY", "/etc/passwd"));
-    told.fails(125, &["SYNCEDMEM_LIBRARY: /etc/passwd is no libsyncedmem.so"]);
+    told.fails(125, &["SYNCEDMEM_LIBRARY: /etc/passwd is not libsyncedmem.so"]);
     // A copy of it, in its folder.
     std::fs::create_dir(workshop.path("copy")).unwrap();
     let library = std::path::Path::new(command().get_program()).with_file_name("libsyncedmem.so");

@@ -26,7 +26,11 @@ fn a_file_that_is_no_trace_is_refused_and_left_as_it_is() {
     let workshop = Workshop::with_program();
     for (name, text, why) in [
         ("model.caffemodel", "weights of a week", "there is something in it, and not a trace; name another file"),
-        ("other.json", "[\n{}]", "a trace is no JSON; give it another name, and export it then: syncedmem export FILE"),
+        (
+            "other.json",
+            "[\n{}]",
+            "a trace is not JSON; give it another name, and export it later: syncedmem export FILE",
+        ),
     ] {
         workshop.source(name, text);
         traced(&workshop, name, "./program").fails(125, &[why]);

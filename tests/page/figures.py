@@ -141,7 +141,7 @@ class Figures:
             assert steps(figure["whole"], figure["columns"]) == figure["rows"], "the chart and its table differ"
 
     def a_brush_selects_a_time(self) -> None:
-        """By the two sliders, with the keyboard, and by a pointer on a chart."""
+        """By the two sliders, with the keyboard, and by a pointer on a chart, which also shows the values under it."""
         self.browser.open(self.page, WIDE)
         first = self.browser.value(STACKS)[0]
         columns = first["columns"]
@@ -171,7 +171,13 @@ class Figures:
         self.browser.drag((x + width * 0.25, y + height / 2), (x + width * 0.75, y + height / 2))
         ends = self.browser.value("[...document.querySelectorAll('.stacks .ends input')].slice(0, 2).map((input) => Number(input.value))")
         assert ends == [columns // 4, columns * 3 // 4], f"a drag selects {ends} of {columns}"
-        assert " to " in self.browser.value(STACKS)[0]["when"], "the table does not say the time"
+        selected = self.browser.value(STACKS)[0]["when"]
+        assert " to " in selected, "the table does not say the time"
+        event = "document.querySelector('.stacks svg').dispatchEvent(new PointerEvent('%s', {clientX: %f}))"
+        self.browser.value(event % ("pointermove", x + width / 2))
+        assert " to " in self.browser.value(STACKS)[0]["when"] != selected, "the table is not about the time under the pointer"
+        self.browser.value(event % ("pointerleave", 0))
+        assert self.browser.value(STACKS)[0]["when"] == selected, "the selection is gone with the pointer"
 
     def a_switch_divides_memory_by_role_type_or_layer(self) -> None:
         """One stack of each kind is there to see."""

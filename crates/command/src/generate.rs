@@ -46,7 +46,7 @@ pub fn share(options: &Share, command: Command) -> ExitCode {
     }
 }
 
-/// The text behind the options begins with the examples.
+/// The text after the options begins with the examples.
 fn page(command: Command) -> io::Result<String> {
     let mut text = Vec::new();
     Page::new(command)

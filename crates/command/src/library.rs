@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::doctor::object::Object;
 use crate::doctor::search::Search;
 
-/// A build folder has only the first.
+/// Names of the library. A build folder has only the first.
 const NAMES: [&str; 2] = ["libsyncedmem.so", "libsyncedmem.so.0"];
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl fmt::Display for NotFound {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         if let Some(named_by) = self.named_by {
             let path = self.looked_in.first().map(|path| path.display().to_string()).unwrap_or_default();
-            return write!(formatter, "{named_by}: {path} is no libsyncedmem.so; name the file, or its folder");
+            return write!(formatter, "{named_by}: {path} is not libsyncedmem.so; name the file, or its folder");
         }
         formatter.write_str("libsyncedmem.so is in none of these folders:\n")?;
         for folder in &self.looked_in {
@@ -31,7 +31,7 @@ impl fmt::Display for NotFound {
     }
 }
 
-/// The absolute path of the named library, or of this command's.
+/// The absolute path of the named library, or of the one that belongs to this command.
 pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let variable = std::env::var_os("SYNCEDMEM_LIBRARY").filter(|value| !value.is_empty()).map(PathBuf::from);
     let given = named.map(|path| (path.to_path_buf(), "--library"));
@@ -41,7 +41,7 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
         return found.ok_or(NotFound { named_by: Some(named_by), looked_in: vec![path] });
     }
     let mut folders = Vec::new();
-    // The folder of the file itself, and that of a link to it.
+    // The folder of this program, and that of a link to it.
     for program in
         [std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()), std::env::current_exe().ok()]
     {
@@ -61,7 +61,7 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     })
 }
 
-/// libsyncedmem_names.so: beside the other or, in a build folder, beside this command.
+/// The path of libsyncedmem_names.so: beside the library or, in a build folder, beside this command.
 pub fn names(library: &Path) -> Option<PathBuf> {
     let command = std::env::current_exe().ok();
     let beside = [Some(library), command.as_deref()].into_iter().flatten();

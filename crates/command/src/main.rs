@@ -7,23 +7,58 @@ mod export;
 mod generate;
 mod library;
 mod model;
-mod options;
 mod output;
 mod pairs;
 mod parts;
-mod progress;
 mod report;
 mod run;
 mod say;
 mod signals;
-mod unfinished;
 
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
-use options::{Command, Options};
+use clap::{CommandFactory, Parser, Subcommand};
 use syncedmem_core::text::Escaped;
+
+/// Run Caffe programs on libsyncedmem, and show their memory.
+#[derive(Debug, Parser)]
+#[command(name = "syncedmem", version, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
+#[command(max_term_width = 100)]
+struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  syncedmem doctor caffe
+      can this caffe use the library?
+  syncedmem run -- caffe train --solver=solver.prototxt
+      how much memory, who held it, what a larger batch costs
+  syncedmem run --trace train.trace -- caffe train --solver=solver.prototxt
+  syncedmem report train.trace
+      the same as an HTML report, with a timeline
+  syncedmem export train.trace --to json
+      the events, for https://ui.perfetto.dev
+  syncedmem diff batch8.trace batch16.trace
+      two recordings: what one of them holds or copies more
+  syncedmem model inspect lenet.caffemodel
+      the layers and shapes of a model, without Caffe
+
+`syncedmem help COMMAND` says more about each command. Only help and errors have colours,
+and only on a terminal where NO_COLOR is not set.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(Box<run::Options>),
+    Doctor(doctor::Options),
+    Report(report::Options),
+    Export(export::Options),
+    Diff(diff::Options),
+    Model(model::Options),
+    Share(generate::Share),
+}
 
 fn main() -> ExitCode {
     say::end(match Options::try_parse() {
@@ -33,14 +68,14 @@ fn main() -> ExitCode {
     })
 }
 
-/// The error with escaped arguments: a shell may have found one as the name of a file.
+/// The error with escaped arguments: an argument may be the name of a file that a shell found.
 fn shown(told: clap::Error) -> clap::Error {
     let given = std::env::args_os().map(|given| Escaped(given.as_bytes()).to_string());
     Options::try_parse_from(given).err().unwrap_or(told)
 }
 
 fn run(command: Command) -> ExitCode {
-    // A program gets its signals as they were.
+    // `run` changes no signal for the program.
     if !matches!(command, Command::Run(_)) {
         signals::ignore_size_limit();
     }

@@ -1,4 +1,4 @@
-//! Where a command writes: standard output, a pipe or a device, or a file, which takes its name once it is whole.
+//! The output of a command: standard output, a pipe or a device, or a file, which gets its name when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,17 +8,17 @@ use syncedmem_core::new_file::NewFile;
 
 use crate::{say, signals};
 
-/// Standard input, and standard output.
+/// The name of standard input and of standard output.
 pub const STANDARD: &str = "-";
 
-/// As many as the system follows.
+/// Number of links that are followed, as by the kernel.
 const MOST_LINKS: usize = 40;
 
 pub fn is_standard(path: &Path) -> bool {
     path == Path::new(STANDARD)
 }
 
-/// `write` gets what `path` names. An error of standard output is none here: `say::end` reports it.
+/// Calls `write` with the output that `path` names. An error of standard output is ignored here: `say::end` reports it.
 pub fn to<E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
     match place(path) {
         Destination::Standard => match write(&mut say::Output) {
@@ -38,7 +38,7 @@ pub fn all(path: &Path, contents: &[u8]) -> io::Result<()> {
     to(path, |output| output.write_all(contents))
 }
 
-/// Also removed by a signal that ends this process. A link of the name is replaced.
+/// Creates a file, which a signal that ends this process removes. A link of the name is replaced.
 pub fn new_file(path: &Path) -> io::Result<NewFile> {
     signals::remove_new_files_of(path);
     NewFile::new(path)
@@ -55,7 +55,7 @@ enum Destination {
     New(PathBuf),
 }
 
-/// Follows links, also to a file that is not there yet.
+/// Follows links, also to a file that does not exist yet.
 fn place(path: &Path) -> Destination {
     if is_standard(path) {
         return Destination::Standard;
@@ -65,7 +65,7 @@ fn place(path: &Path) -> Destination {
         let Ok(target) = fs::read_link(&path) else { break };
         let folder = path.parent().map(|folder| if folder == Path::new("") { Path::new(".") } else { folder });
         let (Some(Ok(folder)), Some(name)) = (folder.map(fs::canonicalize), path.file_name()) else { break };
-        // An open file has its name here; the link's text may name none.
+        // A link in /proc stands for an open file; its text may name no file.
         if folder.starts_with("/proc") {
             let is_output = folder.join(name) == Path::new(&format!("/proc/{}/fd/1", std::process::id()));
             return if is_output { Destination::Standard } else { Destination::There(path) };

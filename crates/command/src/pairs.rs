@@ -1,4 +1,4 @@
-//! Pairs what two lists have of one name, the first with the first, the second with the second.
+//! Pairs the entries of two lists by name: the first of a name with the first, the second with the second.
 
 use std::collections::{HashMap, VecDeque};
 

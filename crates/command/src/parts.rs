@@ -1,5 +1,5 @@
-//! Files of which parts are read: programs, libraries and debug information. None is mapped: a mapping of a file that another process
-//! truncates ends this command by SIGBUS.
+//! Files of which parts are read: programs, libraries and debug information. They are not mapped: if another process truncates a
+//! mapped file, this command would end by SIGBUS.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,13 +13,13 @@ use object::elf::FileHeader64;
 use object::read::elf::{ElfFile64, SectionHeader, SymbolTable};
 use object::{Endianness, ReadCache, ReadRef};
 
-/// The tables of a damaged file may overlap, and each is kept: so many times the file's bytes are read at most.
+/// The tables of a damaged file may overlap, and each is kept. So at most this many times the bytes of the file are read.
 const TIMES: u64 = 8;
-/// In bytes. A file may have holes, and be larger than the disk.
+/// Bytes that are read at most. A file with holes may be larger than the disk.
 const MOST: u64 = 4 << 30;
 const BLOCK: usize = 1 << 20;
 
-/// What was read is kept.
+/// A file that keeps the parts that were read.
 pub struct Parts {
     cache: ReadCache<Arc<File>>,
     file: Arc<File>,
@@ -30,13 +30,13 @@ pub struct Parts {
 pub type Elf<'p> = ElfFile64<'p, Endianness, &'p Parts>;
 pub type Table<'p> = SymbolTable<'p, FileHeader64<Endianness>, &'p Parts>;
 
-/// The texts of a table's names.
+/// The section with the names of a table.
 pub fn names<'p>(elf: &Elf<'p>, table: &Table<'p>) -> &'p [u8] {
     let section = elf.elf_section_table().section(table.string_section());
     section.and_then(|section| section.data(elf.endian(), elf.data())).unwrap_or_default()
 }
 
-/// `None`: it is a folder, a pipe or a device. A recording may come from elsewhere and name anything.
+/// Opens a file. `None`: it is a folder, a pipe or a device. A recording of another machine may name anything.
 pub fn open(path: &Path) -> io::Result<Option<Parts>> {
     let Some((file, bytes)) = caffemodel::open_regular(path)? else { return Ok(None) };
     let (file, left) = (Arc::new(file), Cell::new(bytes.saturating_mul(TIMES).min(MOST)));
@@ -44,14 +44,14 @@ pub fn open(path: &Path) -> io::Result<Option<Parts>> {
 }
 
 impl Parts {
-    /// The file's first bytes, or all.
+    /// The first bytes of the file.
     pub fn beginning(&self) -> &[u8] {
         const PAGE: u64 = 4096;
         let bytes = self.len().unwrap_or(0).min(PAGE);
         self.read_bytes_at(0, bytes).unwrap_or_default()
     }
 
-    /// Whether the words are there, as far as the file can be read.
+    /// Whether the range contains the words.
     pub fn says(&self, words: &[u8], Range { mut start, end }: Range<u64>) -> bool {
         let (mut block, mut kept) = (vec![0; BLOCK], 0);
         while start < end {
@@ -61,7 +61,7 @@ impl Parts {
             if found.windows(words.len()).any(|window| window == words) {
                 return true;
             }
-            // They may end in the next block.
+            // The words may end in the next block.
             let from = found.len().saturating_sub(words.len() - 1);
             block.copy_within(from..kept + read, 0);
             (kept, start) = (kept + read - from, start + read as u64);

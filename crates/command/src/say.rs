@@ -1,5 +1,5 @@
-//! Output. All of standard output goes through [`Output`], and a failure to write to it ends in an error; a failure of standard error
-//! changes no exit status.
+//! Output. Everything for standard output goes through [`Output`]; if that cannot be written, the command fails. Errors of
+//! standard error are ignored.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
@@ -11,10 +11,10 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use syncedmem_core::text::is_steering;
 
-/// Exit status: it failed, or the answer is no.
+/// Exit status if the command failed, or the answer is no.
 const FAILED: u8 = 1;
 
-/// Of standard output: the first.
+/// The first error of standard output.
 static TROUBLE: OnceLock<io::Error> = OnceLock::new();
 
 /// Standard output, whose first error is kept for [`end`].
@@ -54,7 +54,7 @@ pub fn usage(told: &clap::Error) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The exit status, once standard output has everything. A reader that has closed the pipe wants no more, which is no failure.
+/// Flushes standard output and returns the exit status. A reader that has closed the pipe wants no more: that is not a failure.
 pub fn end(status: ExitCode) -> ExitCode {
     let _ = Output.flush();
     match TROUBLE.get() {
@@ -83,7 +83,7 @@ pub fn error(what: impl Display) {
     beside(format_args!("syncedmem: {}", one_line(what)));
 }
 
-/// Lines on standard error.
+/// Writes lines to standard error.
 pub fn beside(line: impl Display) {
     let _ = writeln!(io::stderr(), "{}", plain(line));
 }
@@ -96,7 +96,7 @@ fn one_line(text: impl Display) -> String {
     text.to_string().replace('\n', "\\n")
 }
 
-/// Escapes steering characters other than line ends, as JSON does: the text may be JSON.
+/// Escapes control characters other than line ends, as JSON does: the text may be JSON.
 pub fn plain(text: impl Display) -> String {
     let text = text.to_string();
     let steers = |c: char| is_steering(c) && c != '\n';
@@ -116,7 +116,7 @@ pub fn status(is_good: bool) -> ExitCode {
     if is_good { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
 }
 
-/// In a line, which is written as it is made.
+/// Writes a value as a line of JSON, while it is serialized.
 pub fn json(value: &impl Serialize) {
     let mut output = BufWriter::new(Output);
     // Texts, numbers and lists always become JSON, and `Output` keeps its error.

@@ -1,4 +1,4 @@
-//! Signals that this command itself must survive, or clean up for.
+//! Signals that this command must survive, or after which it must clean up.
 #![expect(unsafe_code, reason = "signal(2), sigaction(2), pthread_sigmask(3), sigwait(3), kill(2)")]
 
 use std::collections::BTreeSet;
@@ -12,24 +12,24 @@ use std::thread;
 use libc::{sighandler_t, sigset_t};
 use syncedmem_core::new_file::NewFile;
 
-/// Returns the action that the signal had.
+/// Sets the action of a signal. Returns the earlier one.
 pub fn set(signal: c_int, action: sighandler_t) -> sighandler_t {
     // SAFETY: the actions of this crate are SIG_IGN, SIG_DFL and those that this function returned.
     unsafe { libc::signal(signal, action) }
 }
 
-/// A write beyond the limit of a file's length (ulimit -f) is an error, as on a full disk.
+/// Makes a write beyond the limit of a file's length (ulimit -f) an error, as on a full disk.
 pub fn ignore_size_limit() {
     set(libc::SIGXFSZ, libc::SIG_IGN);
 }
 
-/// They end a process that does not handle them, and are sent to be obeyed.
+/// Signals by which a user or the system ends a process.
 const ENDING: [c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
 
 /// Folders with new files.
 static FOLDERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Until the process ends, a signal that ends it removes its new files in the folder of `path` first.
+/// From now on, a signal that ends this process first removes its new files in the folder of `path`.
 pub fn remove_new_files_of(path: &Path) {
     let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     let is_first = folders.is_empty();
@@ -40,13 +40,13 @@ pub fn remove_new_files_of(path: &Path) {
     }
 }
 
-/// One thread waits for the signals, which all others block.
+/// Starts a thread that waits for the signals, which all others block.
 fn remove_new_files() {
     let Some(awaited) = set_of(ENDING.into_iter().filter(|&signal| has_default_action(signal))) else { return };
     let before = mask(libc::SIG_BLOCK, &awaited);
     let wait = move || {
         let mut signal = 0;
-        // SAFETY: both are live.
+        // SAFETY: both pointers are to local variables.
         if unsafe { libc::sigwait(&awaited, &mut signal) } == 0 {
             let folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
             folders.iter().for_each(|folder| NewFile::remove_all(folder));
@@ -58,7 +58,7 @@ fn remove_new_files() {
     }
 }
 
-/// Ends this process by a signal, if its default action does.
+/// Ends this process by a signal, if that is the default action of the signal.
 pub fn end_by(signal: c_int) {
     set(signal, libc::SIG_DFL);
     if let Some(awaited) = set_of(std::iter::once(signal)) {
@@ -76,7 +76,7 @@ fn has_default_action(signal: c_int) -> bool {
     !failed && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_DFL
 }
 
-/// `None` without a signal.
+/// `None` if there is no signal.
 fn set_of(mut signals: impl Iterator<Item = c_int>) -> Option<sigset_t> {
     let first = signals.next()?;
     let mut set = MaybeUninit::<sigset_t>::zeroed();
@@ -84,14 +84,14 @@ fn set_of(mut signals: impl Iterator<Item = c_int>) -> Option<sigset_t> {
         // SAFETY: zeros are an empty set, which is writable.
         unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
     }
-    // SAFETY: as above.
+    // SAFETY: zeros are an empty set, and sigaddset changed it as one.
     Some(unsafe { set.assume_init() })
 }
 
-/// Of this thread and those that it starts. Returns the mask that it had.
+/// Changes the mask of this thread and of those that it starts. Returns the earlier mask.
 pub fn mask(how: c_int, set: &sigset_t) -> sigset_t {
     let mut before = MaybeUninit::<sigset_t>::zeroed();
-    // SAFETY: both are live.
+    // SAFETY: `set` is borrowed, and `before` is a local variable.
     unsafe { libc::pthread_sigmask(how, set, before.as_mut_ptr()) };
     // SAFETY: zeros are a valid set.
     unsafe { before.assume_init() }

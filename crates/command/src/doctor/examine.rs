@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use syncedmem_caffe_file::limit::Limit;
 
-use super::generation;
-use super::object::{CAFFES_WORDS, OUR_WORDS, Object, Unreadable};
+use super::object::{ACCESSORS, CAFFES_WORDS, OUR_WORDS, Object, Unreadable};
 use super::python;
 use super::search::Search;
 
@@ -24,7 +23,7 @@ pub struct Examined {
 pub enum Verdict {
     Preload,
     Linked,
-    /// It is not linked with Caffe, but may load one at run time.
+    /// The program is not linked with Caffe, but may load one at run time.
     Later,
     NoCaffe,
     /// The calls of the Caffe in it bypass the dynamic linker.
@@ -32,15 +31,15 @@ pub enum Verdict {
         object: PathBuf,
         how: Bound,
         mixed: Option<PathBuf>,
-        /// What keeps it from being taken over, as far as that is known.
+        /// The reason why it cannot be taken over, as far as that is known.
         limit: Option<Limit>,
     },
-    /// Bypasses the dynamic linker, too, but all functions of each such Caffe can be replaced at their entries.
+    /// The calls bypass the dynamic linker, but all functions of each such Caffe can be replaced at their entries.
     TakeOver {
         object: PathBuf,
         how: Bound,
         functions: usize,
-        /// For the names of layers.
+        /// The number of functions that are replaced for the names of layers.
         hooks: Option<Result<usize, Limit>>,
     },
     OtherLayout {
@@ -48,13 +47,13 @@ pub enum Verdict {
         of: &'static str,
     },
     Static,
-    /// The dynamic linker ignores preloads for it.
+    /// The dynamic linker ignores preloads for the program.
     Privileged(&'static str),
     Incomplete {
         missing: String,
         wanted_by: PathBuf,
     },
-    /// Minor versions of its C library and of the one that this library needs.
+    /// Minor versions of the program's C library, and of the one that this library needs.
     OldGlibc {
         has: u32,
         needs: u32,
@@ -65,16 +64,16 @@ pub enum Verdict {
 pub enum Bound {
     /// Caffe is linked statically into the program.
     InProgram,
-    /// By `-Bsymbolic` or `-Bsymbolic-functions`.
+    /// The file is linked with `-Bsymbolic` or `-Bsymbolic-functions`.
     Symbolic,
     /// The dynamic linker does not know its functions.
     Hidden,
 }
 
-/// Of an object with the code of `SyncedMemory`; `None` if its own calls can be replaced.
+/// How an object with the code of `SyncedMemory` is bound; `None` if its own calls can be replaced.
 fn binding(object: &Object) -> Option<Bound> {
     let accessors = || {
-        let functions = object.memory().filter(|(name, _)| super::names::ACCESSORS.contains(name));
+        let functions = object.memory().filter(|(name, _)| ACCESSORS.contains(name));
         functions.map(|(_, function)| function).filter(|function| function.defined)
     };
     if object.is_program {
@@ -123,7 +122,7 @@ impl Examined {
         self.objects.iter().filter(|object| object.imports() && !object.defines())
     }
 
-    /// 17 for glibc 2.17.
+    /// The minor version of the C library: 17 for glibc 2.17.
     fn glibc(&self) -> Option<u32> {
         let is_libc = |object: &&Object| object.path.file_name().is_some_and(|name| name == "libc.so.6");
         self.objects.iter().find(is_libc).and_then(|object| object.glibc)
@@ -154,23 +153,23 @@ impl Examined {
         }
     }
 
-    /// No dynamic linker loads it, so nothing can be preloaded into it.
+    /// Whether the program has no dynamic linker, so that nothing can be preloaded.
     fn is_static(&self) -> bool {
         self.subject().is_program && self.subject().interpreter.is_none()
     }
 
-    /// `None` for a static program: a preload does not reach it.
+    /// The verdict if a `SyncedMemory` has another layout. `None` for a static program: a preload does not reach it.
     pub fn other_layout(&self) -> Option<Verdict> {
         if self.is_static() {
             return None;
         }
         self.objects.iter().filter(|object| !object.has_ours).find_map(|object| {
-            let generation = generation::of(object).filter(|generation| !generation.is_served)?;
+            let generation = object.generation().filter(|generation| !generation.is_served)?;
             Some(Verdict::OtherLayout { object: object.path.clone(), of: generation.of })
         })
     }
 
-    /// The verdict on its Caffe; `None` if its calls can be replaced.
+    /// The verdict on the program's Caffe; `None` if its calls can be replaced.
     fn caffe(&self) -> Option<Verdict> {
         let bound = || self.definers().filter_map(|object| Some((object, binding(object)?)));
         if let Some((object, how, limit)) = bound().find_map(|(object, how)| Some((object, how, object.limit?))) {
@@ -187,7 +186,7 @@ impl Examined {
         if self.objects.iter().any(|object| object.has_ours) {
             return Some(Verdict::Linked);
         }
-        // A stripped file.
+        // A stripped file has no names, but texts.
         if let Some(object) = self.objects.iter().find(|object| object.says(CAFFES_WORDS)) {
             if object.says(OUR_WORDS) {
                 return Some(Verdict::Linked);
@@ -208,7 +207,7 @@ impl Examined {
         Some(Verdict::Incomplete { missing, wanted_by })
     }
 
-    /// Python loads Caffe as a module. (Its own library may be what calls `dlopen`.)
+    /// Whether the program is Python, which loads Caffe as a module.
     pub fn is_python(&self) -> bool {
         self.subject().is_program && python::is_python(self.subject().path.as_os_str())
     }
@@ -223,7 +222,7 @@ fn privileges(path: &Path) -> Option<&'static str> {
     if file.mode() & 0o2010 == 0o2010 {
         return Some("it is set-group-ID");
     }
-    has_capabilities(path).then_some("it has capabilities of its own")
+    has_capabilities(path).then_some("it has file capabilities")
 }
 
 #[expect(unsafe_code, reason = "getxattr(2), which std does not have")]
@@ -242,7 +241,7 @@ mod tests {
     fn caffe_on(glibc: u32) -> Examined {
         let program = Object { interpreter: Some("/lib/ld.so".into()), is_program: true, ..Object::default() };
         let function = Function { defined: true, dynamic: true, relocated: true };
-        let functions = crate::doctor::names::ACCESSORS.map(|name| (name.to_owned(), function)).into();
+        let functions = ACCESSORS.map(|name| (name.to_owned(), function)).into();
         let caffe = Object { path: "libcaffe.so".into(), functions, ..Object::default() };
         let libc = Object { path: "/lib/libc.so.6".into(), glibc: Some(glibc), ..Object::default() };
         Examined { objects: vec![program, caffe, libc], missing: Vec::new(), privileged: None }

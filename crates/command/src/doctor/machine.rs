@@ -35,7 +35,7 @@ fn glibc() -> String {
     unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
 }
 
-/// The library's own sentence.
+/// The sentence that the library returns.
 fn gpu(library: &Path) -> String {
     type Status = unsafe extern "C" fn(*mut *const c_char) -> c_int;
     // SAFETY: libsyncedmem documents that a process may load it at any time.
@@ -44,7 +44,7 @@ fn gpu(library: &Path) -> String {
         Ok(library) => library,
         Err(error) => return format!("(unknown: {error})"),
     };
-    // SAFETY: syncedmem.h declares it so.
+    // SAFETY: syncedmem.h declares the function with this type.
     let Ok(status) = (unsafe { library.get::<Status>(b"syncedmem_cuda_status\0") }) else {
         return "(unknown: this library is too old to say)".into();
     };
@@ -78,7 +78,7 @@ fn huge_pages() -> String {
         return "this kernel offers no transparent ones".to_owned();
     };
     match said.split(['[', ']']).nth(1).unwrap_or("unknown") {
-        "madvise" => "where asked for (madvise)".to_owned(),
+        "madvise" => "where a program requests them (madvise)".to_owned(),
         chosen => chosen.to_owned(),
     }
 }

@@ -1,15 +1,12 @@
 //! `syncedmem doctor`.
 
 pub mod examine;
-mod generation;
 pub mod machine;
-mod names;
 pub mod object;
 mod python;
 pub mod search;
 mod settings;
 mod show;
-mod verdict;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -82,7 +79,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// And the Caffe that Python would import, if the verdict is on that: Python itself has none.
+    /// Returns the verdict and, if it is about that, the Caffe that Python would import: Python itself has none.
     fn verdict(&self, needs: Option<u32>) -> (Verdict, Option<&Examined>) {
         match (self.examined.verdict(needs), &self.python) {
             (Verdict::Later, Some((_, Some(module)))) => (module.verdict(needs), Some(module)),
@@ -91,27 +88,27 @@ impl Subject {
     }
 }
 
-/// On a program, or on the Caffe that it would import. `None` if there is no such program.
+/// The verdict on a program, or on the Caffe that it would import. `None` if there is no such program.
 pub fn verdict(command: &[OsString], needs: Option<u32>) -> Option<Result<Verdict, Unreadable>> {
     let (name, arguments) = command.split_first()?;
     Some(examine(&locate(name)?, arguments).map(|subject| subject.verdict(needs).0))
 }
 
-/// Whether its files show that a preload alone does not reach its Caffe, and `SYNCEDMEM_TAKE_OVER` does.
+/// Whether the files of the program show that only `SYNCEDMEM_TAKE_OVER` reaches its Caffe, and not a preload alone.
 pub fn is_to_be_taken_over(command: &[OsString]) -> bool {
     matches!(verdict(command, None), Some(Ok(Verdict::TakeOver { .. })))
 }
 
 fn examine(path: &Path, arguments: &[OsString]) -> Result<Subject, Unreadable> {
     let (path, examined) = match Examined::read(path) {
-        // A script that Python runs is Python with an argument.
+        // A script that Python runs is examined as Python with an argument.
         Err(Unreadable::Script(interpreter)) if python::is_python(interpreter.as_os_str()) => {
             let Some(interpreter) = locate(interpreter.as_os_str()) else {
                 return Err(Unreadable::Script(interpreter));
             };
             return examine(&interpreter, &[path.into()]);
         }
-        // A script in front of Python, such as pyenv's: the next Python on PATH stands for its choice.
+        // A script named python, such as pyenv's: the next Python on PATH stands for its choice.
         Err(Unreadable::Script(interpreter)) if python::is_python(path.as_os_str()) => {
             let others = search::programs(path.file_name().unwrap_or_default()).into_iter();
             let mut others = others.filter_map(|path| Examined::read(&path).ok().map(|examined| (path, examined)));

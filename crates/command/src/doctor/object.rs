@@ -1,4 +1,4 @@
-//! One ELF file: the functions of Caffe's memory in it, and whether its own calls can be replaced.
+//! An ELF file: its functions of Caffe's memory, whether its own calls can be replaced, and which Caffe it is.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,19 +12,20 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader, Sym};
 use object::{Endianness, Object as _, ObjectSection, ReadRef, SectionKind, elf};
 
 use syncedmem_caffe_file::entries::name_at;
+use syncedmem_caffe_file::generation::{Generation, Signs};
 use syncedmem_caffe_file::limit::Limit;
+use syncedmem_caffe_file::names::MEMORY;
 use syncedmem_caffe_file::{entries, hooks};
 
-use super::names as known;
 use crate::parts::{self, Elf, Table, names};
 
 #[derive(Debug)]
 pub enum Unreadable {
     File(io::Error),
-    /// The interpreter of a file that begins with `#!`.
+    /// The file begins with `#!` and this interpreter.
     Script(PathBuf),
     NotElf,
-    /// ELF of another class, byte order or machine than this command's.
+    /// The file is ELF of another class, byte order or machine.
     OtherMachine(String),
     Broken(object::Error),
 }
@@ -60,23 +61,24 @@ pub struct Object {
     pub needed: Vec<String>,
     pub rpath: Vec<OsString>,
     pub runpath: Vec<OsString>,
-    /// Linked with `-Bsymbolic`: the dynamic linker looks in the file itself first.
+    /// The file is linked with `-Bsymbolic`: the dynamic linker looks in the file itself first.
     pub symbolic: bool,
-    /// The functions that [`known::tells`], by mangled name.
+    /// The functions whose names [`tells`] accepts, by mangled name.
     pub functions: BTreeMap<String, Function>,
-    /// How many of them can be replaced at their entries: all that the file defines, or none.
+    /// Number of them that can be replaced at their entries: all that the file defines, or none.
     pub entries: usize,
-    /// If they can: how many functions of nets and solvers can be, too, for the names of layers, or what keeps them from it.
+    /// If they can be replaced: the number of functions of nets and solvers that can be replaced too, for the names of layers, or the
+    /// reason why not.
     pub hooks: Option<Result<usize, Limit>>,
-    /// What keeps them from being replaced.
+    /// The reason why they cannot be replaced.
     pub limit: Option<Limit>,
-    /// It defines other parts of Caffe: such a library should call `SyncedMemory`.
+    /// The file defines other parts of Caffe: such a library should call `SyncedMemory`.
     pub has_caffe: bool,
-    /// It exports the C API of this library.
+    /// The file exports the C API of this library.
     pub is_ours: bool,
-    /// It is this library, or is linked with the static one.
+    /// The file is this library, or is linked with the static one.
     pub has_ours: bool,
-    /// The newest `GLIBC_2.x` among its names: the C library offers it, others need it.
+    /// The newest `GLIBC_2.x` among its names: the C library offers it, other files need it.
     pub glibc: Option<u32>,
     pub opens_libraries: bool,
 }
@@ -126,7 +128,7 @@ impl Object {
                 elf::DT_RUNPATH => runpath = Some(value as usize),
                 elf::DT_SYMBOLIC => self.symbolic = true,
                 elf::DT_FLAGS => self.symbolic |= value & u64::from(elf::DF_SYMBOLIC) != 0,
-                // A static, position-independent program names no interpreter, but has this flag.
+                // A static, position-independent program names no interpreter, and has this flag.
                 elf::DT_FLAGS_1 => self.is_program |= value & u64::from(elf::DF_1_PIE) != 0,
                 _ => {}
             }
@@ -138,7 +140,7 @@ impl Object {
 
     fn read_symbols(&mut self, elf: &Elf<'_>) {
         let endian = elf.endian();
-        // Only the full table, which strip removes, has names that the dynamic linker does not know.
+        // Names that the dynamic linker does not know are only in the full table, which strip removes.
         for (symbol, name) in named(elf, elf.elf_symbol_table()) {
             self.has_ours |= name.starts_with(b"syncedmem_") && symbol.is_definition(endian);
             if let Some(function) = self.function(name) {
@@ -164,7 +166,7 @@ impl Object {
 
     fn read_relocations(&mut self, elf: &Elf<'_>) {
         let (symbols, texts) = (elf.elf_dynamic_symbol_table(), names(elf, elf.elf_dynamic_symbol_table()));
-        // Sections may overlap: the file bounds how many relocations are read.
+        // Sections may overlap: at most as many relocations are read as fit into the file.
         let most = elf.data().len().unwrap_or(0) as usize / size_of::<elf::Rel64<Endianness>>();
         for (_, relocation) in elf.dynamic_relocations().into_iter().flatten().take(most) {
             let RelocationTarget::Symbol(index) = relocation.target() else { continue };
@@ -176,12 +178,12 @@ impl Object {
     }
 
     fn function(&mut self, name: &[u8]) -> Option<&mut Function> {
-        if !name.starts_with(known::CAFFE) {
+        if !name.starts_with(b"_ZN") {
             return None;
         }
         let name = std::str::from_utf8(name).ok()?;
-        self.has_caffe |= name.starts_with(known::BLOB) || name.starts_with(known::NET);
-        known::tells(name).then(|| self.functions.entry(name.to_owned()).or_default())
+        self.has_caffe |= BLOB_AND_NET.iter().any(|begin| name.starts_with(begin));
+        tells(name).then(|| self.functions.entry(name.to_owned()).or_default())
     }
 
     /// Whether the text is in the file's read-only data.
@@ -192,7 +194,7 @@ impl Object {
         let sections = elf.sections().filter(|section| is_text(section.kind()));
         let mut ranges: Vec<_> = sections.filter_map(|section| section.file_range()).collect();
         ranges.sort_unstable();
-        // Those of a damaged file overlap.
+        // The sections of a damaged file may overlap.
         let mut read = 0;
         ranges.into_iter().any(|(begin, bytes)| {
             let range = begin.max(read)..begin.saturating_add(bytes);
@@ -201,27 +203,78 @@ impl Object {
         })
     }
 
-    /// Whether it has the code of `SyncedMemory`.
+    /// Whether the file has the code of `SyncedMemory`.
     pub fn defines(&self) -> bool {
-        known::ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
+        ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
     }
 
-    /// Whether it calls `SyncedMemory` in another file.
+    /// Whether the file calls `SyncedMemory` in another file.
     pub fn imports(&self) -> bool {
         self.memory().any(|(_, function)| !function.defined && function.dynamic)
     }
 
     pub fn memory(&self) -> impl Iterator<Item = (&str, &Function)> {
         let functions = self.functions.iter().map(|(name, function)| (name.as_str(), function));
-        functions.filter(|(name, _)| name.starts_with(known::MEMORY))
+        functions.filter(|(name, _)| name.starts_with(MEMORY))
     }
 
-    pub fn has(&self, name: &str) -> bool {
+    fn has(&self, name: &str) -> bool {
         self.functions.contains_key(name)
+    }
+
+    /// `None` if the file has no names of `SyncedMemory`.
+    pub fn generation(&self) -> Option<Generation> {
+        let mut signs = Signs::default();
+        self.memory().for_each(|(name, _)| signs.see(name));
+        signs.generation()
+    }
+
+    /// Whether the file is a GPU build; `None` if its names do not show it.
+    pub fn build(&self) -> Option<&'static str> {
+        match GPU_MEMCPY.iter().any(|name| self.has(name)) {
+            true => Some("a GPU build (it has caffe_gpu_memcpy)"),
+            false => self.has_caffe.then_some("a CPU_ONLY build (it has no caffe_gpu_memcpy)"),
+        }
+    }
+
+    pub fn is_nvidia(&self) -> bool {
+        NVIDIA.iter().chain([&THREAD_COUNT]).any(|name| self.has(name))
     }
 }
 
-/// The table's symbols and their names.
+/// The beginnings of the names of `caffe::Blob` and `caffe::Net`.
+const BLOB_AND_NET: [&str; 2] = ["_ZN5caffe4Blob", "_ZN5caffe3Net"];
+
+/// Every version of Caffe defines these functions, and every user of them calls some.
+pub const ACCESSORS: [&str; 4] = [
+    "_ZN5caffe12SyncedMemory8cpu_dataEv",
+    "_ZN5caffe12SyncedMemory8gpu_dataEv",
+    "_ZN5caffe12SyncedMemory16mutable_cpu_dataEv",
+    "_ZN5caffe12SyncedMemory16mutable_gpu_dataEv",
+];
+
+/// `caffe_gpu_memcpy`, which CPU_ONLY builds lack. From 0.16.6 on NVIDIA's has one more parameter.
+const GPU_MEMCPY: [&str; 2] = ["_ZN5caffe16caffe_gpu_memcpyEmPKvPv", "_ZN5caffe16caffe_gpu_memcpyEmPKvPvi"];
+/// Only NVIDIA's fork has these names, one for each series of releases.
+const NVIDIA: [&str; 4] = [
+    "_ZN5caffe13MemoryHandler3GetEv",
+    "_ZN5caffe10gpu_memory11getPoolNameEv",
+    "_ZN5caffe16GPUMemoryManager9pool_nameEv",
+    "_ZN5caffe9GPUMemory4mgr_E",
+];
+/// Only NVIDIA's fork has this name, from 0.16.1 on.
+const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
+
+/// Whether a name distinguishes one Caffe from another.
+fn tells(name: &str) -> bool {
+    name.starts_with(MEMORY)
+        || GPU_MEMCPY.contains(&name)
+        || NVIDIA.contains(&name)
+        || name == THREAD_COUNT
+        || name.starts_with("_ZN5caffe15CaffeMallocHost")
+}
+
+/// The symbols of a table and their names.
 fn named<'f>(elf: &Elf<'f>, table: &Table<'f>) -> impl Iterator<Item = (&'f elf::Sym64<Endianness>, &'f [u8])> {
     let (texts, endian) = (names(elf, table), elf.endian());
     table.iter().filter_map(move |symbol| Some((symbol, name_at(texts, symbol.st_name(endian))?)))
@@ -267,7 +320,7 @@ fn folders(list: &[u8]) -> Vec<OsString> {
         .collect()
 }
 
-/// 17 for `GLIBC_2.17`.
+/// The minor version in a name: 17 for `GLIBC_2.17`.
 fn glibc_version(name: &[u8]) -> Option<u32> {
     let minor = name.strip_prefix(b"GLIBC_2.")?;
     std::str::from_utf8(minor.split(|&byte| byte == b'.').next()?).ok()?.parse().ok()

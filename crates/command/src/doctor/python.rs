@@ -1,4 +1,4 @@
-//! The Caffe that a Python program would load: found by the rules of `sys.path`, without running Python.
+//! Finds the Caffe that a Python program would load, by the rules of `sys.path`, without running Python.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -19,7 +19,7 @@ impl Python {
             let script = script.canonicalize().unwrap_or_else(|_| script.to_path_buf());
             script.parent().map(Path::to_path_buf).unwrap_or_default()
         });
-        // Without a script, with -c and -m, Python begins in its working directory.
+        // If there is no script (-c, -m), Python begins in its working directory.
         let mut folders = vec![beside.unwrap_or_else(|| PathBuf::from("."))];
         let given = std::env::var_os("PYTHONPATH").unwrap_or_default();
         folders.extend(std::env::split_paths(&given).filter(|folder| !folder.as_os_str().is_empty()));
@@ -45,7 +45,7 @@ impl Python {
         })
     }
 
-    /// Whether the script itself does; `None` if it cannot be read.
+    /// Whether the script itself imports caffe; `None` if it cannot be read.
     pub fn imports_caffe(&self) -> Option<bool> {
         let text = fs::read(self.script.as_ref()?).ok()?;
         Some(text.split(|&byte| byte == b'\n').any(|line| {
@@ -55,7 +55,7 @@ impl Python {
     }
 }
 
-/// `None` with `-c`, `-m` and `-`.
+/// The script among the arguments; `None` with `-c`, `-m` and `-`.
 fn script(arguments: &[OsString]) -> Option<PathBuf> {
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -76,7 +76,7 @@ fn packages(prefix: &Path) -> Vec<PathBuf> {
     versions.flat_map(|folder| ["site-packages", "dist-packages"].map(|packages| folder.join(packages))).collect()
 }
 
-/// Sorted by name.
+/// The entries of a folder, sorted by name.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     entries.sort();
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_stands_behind_the_interpreters_own_options() {
+    fn the_script_comes_after_the_options_of_the_interpreter() {
         let found = |line: &str| {
             let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
             script(&arguments).map(|script| script.display().to_string())

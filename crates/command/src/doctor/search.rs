@@ -31,7 +31,7 @@ impl Search {
         Search { library_path, cache, standard }
     }
 
-    /// The library of that name that `wanted_by` gets in `program`. Like the linker, skips those for another machine.
+    /// The library of that name that `wanted_by` gets in `program`. Libraries for another machine are skipped, as by the linker.
     pub fn find(&self, name: &str, wanted_by: &Object, program: &Object) -> Option<Object> {
         if name.contains('/') {
             return Object::read(Path::new(name)).ok();
@@ -52,7 +52,7 @@ impl Search {
     }
 }
 
-/// Replaces the linker's tokens; `$LIB` by its value on every system.
+/// Replaces the tokens of the linker; `$LIB` stands for its values on all systems.
 fn expand(folder: &OsStr, of: &Path) -> Vec<PathBuf> {
     let text = folder.to_string_lossy();
     if !text.contains('$') {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::arrays;
 use super::values::ValueRange;
-use crate::{progress, say};
+use crate::say;
 
 /// Say whether model files are whole, and their values finite numbers.
 #[derive(Debug, Args)]
@@ -72,17 +72,14 @@ fn problems(model: &Model, file: &str) -> Vec<String> {
         problems
             .push(format!("{file}: has layers both as `layer` and as `layers`, which Caffe refuses; keep one of them"));
     }
-    let places = arrays::places(model);
-    let bar = progress::bar(arrays::bytes(model, &places), "checking");
-    for at in places {
-        match ValueRange::in_array(model, at, &bar) {
+    for at in arrays::places(model) {
+        match ValueRange::in_array(model, at) {
             Ok(found) => problems.extend(not_finite(model, file, at, found)),
-            // It is the blob's, and was said for its data.
+            // The same error was reported for the data of the blob.
             Err(_) if at.part == Part::Diff => {}
             Err(error) => problems.push(error.to_string()),
         }
     }
-    bar.finish_and_clear();
     problems
 }
 

@@ -5,13 +5,12 @@ use std::process::ExitCode;
 
 use caffemodel::{At, Blob, Error, Model, Shape};
 use clap::{Args, ValueHint};
-use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::arrays;
 use super::values;
 use crate::pairs::{self, Pairs};
-use crate::{progress, say};
+use crate::say;
 
 /// Say what differs between two model files: layers, types, shapes and values.
 #[derive(Debug, Args)]
@@ -45,7 +44,7 @@ struct ModelDifferences {
     same: usize,
 }
 
-/// What differs beside values in a layer of both.
+/// A difference in a layer of both models, other than values.
 #[derive(Serialize)]
 struct Change {
     layer: String,
@@ -59,13 +58,13 @@ struct Apart {
     layer: String,
     blob: usize,
     count: u64,
-    /// Values that differ; two NaN do not.
+    /// Number of values that differ. Two NaN are equal.
     different: u64,
     largest: f64,
     mean: f64,
     /// The largest distance, as a share of the larger of the two values.
     relative: f64,
-    /// Pairs of which one value alone is no number, or that are infinitely far apart; the figures leave them out.
+    /// Number of pairs in which only one value is a number, or whose difference is infinite. The figures leave them out.
     incomparable: u64,
 }
 
@@ -96,19 +95,12 @@ fn compare(a: &Model, b: &Model) -> Result<ModelDifferences, Error> {
     }
     let [names_a, names_b] = [a, b].map(|model| model.layers().iter().map(caffemodel::Layer::name));
     let Pairs { both, only_in } = pairs::by_name(names_a, names_b);
-    let bar = progress::bar(arrays::bytes(a, &arrays::places(a)).saturating_mul(2), "comparing");
-    both.into_iter().try_for_each(|(one, other)| compare_layers((a, one), (b, other), &mut found, &bar))?;
-    bar.finish_and_clear();
+    both.into_iter().try_for_each(|(one, other)| compare_layers((a, one), (b, other), &mut found))?;
     [found.only_in_a, found.only_in_b] = only_in.map(|layers| layers.into_iter().map(String::from).collect());
     Ok(found)
 }
 
-fn compare_layers(
-    a: (&Model, usize),
-    b: (&Model, usize),
-    found: &mut ModelDifferences,
-    bar: &ProgressBar,
-) -> Result<(), Error> {
+fn compare_layers(a: (&Model, usize), b: (&Model, usize), found: &mut ModelDifferences) -> Result<(), Error> {
     let (layer_a, layer_b) = (&a.0.layers()[a.1], &b.0.layers()[b.1]);
     let layer = layer_a.name().to_string();
     let mut differs = |what: &str, a: String, b: String| {
@@ -129,7 +121,7 @@ fn compare_layers(
         }
     }
     for blob in of_one_shape {
-        let apart = compare_values((a.0, At::data(a.1, blob)), (b.0, At::data(b.1, blob)), bar)?;
+        let apart = compare_values((a.0, At::data(a.1, blob)), (b.0, At::data(b.1, blob)))?;
         if apart.different > 0 {
             found.values.push(Apart { layer: layer.clone(), blob, ..apart });
         } else {
@@ -139,7 +131,7 @@ fn compare_layers(
     Ok(())
 }
 
-/// Without leading ones if one of the shapes is a legacy one.
+/// The shapes, without leading ones if one of them is a legacy shape.
 fn comparable<'m>(a: &'m Blob, b: &'m Blob) -> [&'m [i64]; 2] {
     let is_legacy = a.is_legacy() || b.is_legacy();
     [a, b].map(|blob| {
@@ -148,15 +140,13 @@ fn comparable<'m>(a: &'m Blob, b: &'m Blob) -> [&'m [i64]; 2] {
     })
 }
 
-fn compare_values(a: (&Model, At), b: (&Model, At), bar: &ProgressBar) -> Result<Apart, Error> {
+fn compare_values(a: (&Model, At), b: (&Model, At)) -> Result<Apart, Error> {
     let mut apart = Apart { count: a.0.array(a.1)?.count(), ..Apart::default() };
     b.0.array(b.1)?;
-    let (mut sum, mut other, mut failed) = (0.0, Vec::new(), None);
-    values::read(a.0, a.1, bar, |first, block| {
+    let (mut sum, mut other) = (0.0, Vec::new());
+    values::read(a.0, a.1, |first, block| {
         other.resize(block.len(), 0.0);
-        if let Err(error) = b.0.read_f64(b.1, first, &mut other) {
-            failed.get_or_insert(error);
-        }
+        b.0.read_f64(b.1, first, &mut other)?;
         for (a, b) in block.iter().zip(&other) {
             if a == b || a.is_nan() && b.is_nan() {
                 continue;
@@ -171,10 +161,11 @@ fn compare_values(a: (&Model, At), b: (&Model, At), bar: &ProgressBar) -> Result
                 apart.incomparable += 1;
             }
         }
+        Ok::<_, Error>(())
     })?;
     let compared = apart.count - apart.incomparable;
     apart.mean = if compared > 0 { sum / compared as f64 } else { 0.0 };
-    failed.map_or(Ok(apart), Err)
+    Ok(apart)
 }
 
 fn print(found: &ModelDifferences, options: &Options) {

@@ -9,13 +9,12 @@ use std::process::ExitCode;
 use caffemodel::{At, Edit, Element, Model, Part, Shape, TorchRole, Values};
 use clap::{Args, ValueHint};
 
-use super::arrays;
+use super::arrays::{self, Names};
 use super::given::{self, Given};
-use super::names::{self, Names};
 use super::types::Format;
 use super::values::transposed;
 use crate::report::input;
-use crate::{progress, say, signals};
+use crate::{say, signals};
 
 /// Write a model file with the values of a safetensors or npz file.
 ///
@@ -64,7 +63,7 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// A sentence for each.
+/// A sentence for each problem.
 type Problems = Vec<String>;
 
 fn one(problem: impl ToString) -> Problems {
@@ -80,7 +79,6 @@ fn import(options: &Options) -> Result<String, Problems> {
     }
     let Matched { replaced, ones } = matched(&model, given, options)?;
 
-    let bar = progress::bar(model.file_bytes(), "importing");
     let mut edit = Edit::of(&model);
     for (at, given) in &replaced {
         let name = format!("{}: {} cannot be read", options.file.display(), given.name);
@@ -94,15 +92,14 @@ fn import(options: &Options) -> Result<String, Problems> {
         edit.replace(*at, Values::new(element, count, Named { from, name }));
     }
     for at in &ones {
-        // 1 as a half, which becomes what the model has.
+        // 1 as a half, which is converted to the type of the model.
         edit.replace(*at, Values::new(Element::F16, 1, &[0, 0x3c][..]));
     }
     if options.allow_large {
         edit.allow_large();
     }
     signals::remove_new_files_of(&options.output);
-    let changed = edit.on_progress(|bytes| bar.inc(bytes)).write_to(&options.output).map_err(one)?;
-    bar.finish_and_clear();
+    let changed = edit.write_to(&options.output).map_err(one)?;
     Ok(format!(
         "{}: {} of {} arrays differ from {}",
         options.output.display(),
@@ -113,7 +110,7 @@ fn import(options: &Options) -> Result<String, Problems> {
 }
 
 struct Matched {
-    /// The model's arrays, each with the one that is given for it.
+    /// Arrays of the model, and the arrays that replace them.
     replaced: Vec<(At, Given)>,
     /// The factors of BatchNorm layers that get means and variances.
     ones: Vec<At>,
@@ -130,8 +127,8 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Matche
     }
     let places = arrays::places(model);
     let has_torch = |at: &At| {
-        names::role(model, *at).is_some_and(names::is_average)
-            && names::torch(model, *at).is_some_and(|name| by_name.contains_key(&name))
+        arrays::role(model, *at).is_some_and(arrays::is_average)
+            && arrays::torch(model, *at).is_some_and(|name| by_name.contains_key(&name))
     };
     let averaged: HashSet<usize> = places.iter().filter(|at| has_torch(at)).map(|at| at.layer).collect();
     for layer in &averaged {
@@ -139,12 +136,12 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Matche
         by_name.remove(&format!("{}.num_batches_tracked", model.layers()[*layer].name()));
     }
     let (mut replaced, mut ones) = (Vec::new(), Vec::new());
-    let named = names::named(model, places, Names::Caffe).map_err(|what| one(format!("{like}: {what}")))?;
+    let named = arrays::named(model, places, Names::Caffe).map_err(|what| one(format!("{like}: {what}")))?;
     for (mut name, at) in named {
         let is_averaged = averaged.contains(&at.layer);
-        match names::role(model, at).filter(|_| is_averaged) {
+        match arrays::role(model, at).filter(|_| is_averaged) {
             Some(TorchRole::Factor) if at.part == Part::Data => {
-                if names::factor(model, at.layer).map_err(one)? != Some(1.0) {
+                if arrays::factor(model, at.layer).map_err(one)? != Some(1.0) {
                     ones.push(at);
                 }
                 continue;
@@ -152,7 +149,7 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Matche
             Some(TorchRole::Unused) => continue,
             _ => {}
         }
-        if let Some(other) = names::torch(model, at).filter(|other| is_averaged || by_name.contains_key(other)) {
+        if let Some(other) = arrays::torch(model, at).filter(|other| is_averaged || by_name.contains_key(other)) {
             name = other;
         }
         match by_name.remove(&name) {
@@ -161,7 +158,7 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Matche
                 Some(what) => problems.push(format!("{file}: {name} {what}")),
             },
             None if at.part == Part::Diff => {}
-            None if options.partial && !(is_averaged && names::role(model, at).is_some_and(names::is_average)) => {}
+            None if options.partial && !(is_averaged && arrays::role(model, at).is_some_and(arrays::is_average)) => {}
             None => problems.push(format!(
                 "{file}: has no array {name}, which {like} has; add it, or keep the old values with --partial"
             )),
@@ -176,10 +173,10 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Matche
     if problems.is_empty() { Ok(Matched { replaced, ones }) } else { Err(problems) }
 }
 
-/// Whether PyTorch has its axes in the other order.
+/// Whether the axes have the other order in PyTorch.
 fn is_swapped(model: &Model, at: At, given: &Given) -> bool {
-    names::role(model, at) == Some(TorchRole::TransposedWeight)
-        && names::torch(model, at).is_some_and(|name| name == given.name)
+    arrays::role(model, at) == Some(TorchRole::TransposedWeight)
+        && arrays::torch(model, at).is_some_and(|name| name == given.name)
 }
 
 fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemodel::Error> {
@@ -208,7 +205,7 @@ fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemo
 struct Swapped {
     from: Box<dyn Read>,
     columns: usize,
-    /// Bytes of one value, and of all that are left to read.
+    /// Bytes of one value. `bytes` are left to read.
     size: usize,
     bytes: usize,
     values: Cursor<Vec<u8>>,

@@ -7,7 +7,6 @@ mod export;
 mod given;
 mod import;
 mod inspect;
-mod names;
 mod types;
 mod values;
 

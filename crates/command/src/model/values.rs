@@ -5,31 +5,33 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use caffemodel::{At, Error, Model};
-use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::given::Given;
 
 const BLOCK: usize = 1 << 16;
 
-/// `each` gets the number of a block's first value, and the block.
-pub fn read(model: &Model, at: At, bar: &ProgressBar, mut each: impl FnMut(u64, &[f64])) -> Result<(), Error> {
+/// Calls `each` with the number of a block's first value, and the block.
+pub fn read<E: From<Error>>(
+    model: &Model,
+    at: At,
+    mut each: impl FnMut(u64, &[f64]) -> Result<(), E>,
+) -> Result<(), E> {
     let array = model.array(at)?;
-    let (count, size) = (array.count(), array.element().size() as u64);
+    let count = array.count();
     let mut block = vec![0.0; BLOCK.min(usize::try_from(count).unwrap_or(BLOCK))];
     let mut first = 0;
     while first < count {
         let length = (count - first).min(BLOCK as u64);
         let block = &mut block[..length as usize];
         model.read_f64(at, first, block)?;
-        each(first, block);
-        bar.inc(length * size);
+        each(first, block)?;
         first += length;
     }
     Ok(())
 }
 
-/// The rows of so many values, each of `size` bytes, as columns.
+/// Transposes a matrix with this many columns of values of `size` bytes.
 pub fn transposed(matrix: &[u8], columns: usize, size: usize) -> Vec<u8> {
     let mut swapped = Vec::with_capacity(matrix.len());
     for column in 0..columns {
@@ -52,14 +54,14 @@ pub struct ValueRange {
 }
 
 impl ValueRange {
-    pub fn in_array(model: &Model, at: At, bar: &ProgressBar) -> Result<Self, Error> {
+    pub fn in_array(model: &Model, at: At) -> Result<Self, Error> {
         let mut found = Self::default();
-        read(model, at, bar, |first, block| found.add(first, block.iter().copied()))?;
+        read(model, at, |first, block| Ok::<_, Error>(found.add(first, block.iter().copied())))?;
         Ok(found)
     }
 
-    /// `None`: its type is not read.
-    pub fn in_given(given: &Given, file: &Arc<File>, bar: &ProgressBar) -> io::Result<Option<Self>> {
+    /// `None` if values of this type are not read.
+    pub fn in_given(given: &Given, file: &Arc<File>) -> io::Result<Option<Self>> {
         let (Some(element), Some(count)) = (given.of.element(), given.count()) else { return Ok(None) };
         let (mut found, mut values, mut first) = (Self::default(), given.read(file)?, 0);
         let mut block = vec![0; BLOCK * element.size()];
@@ -67,7 +69,6 @@ impl ValueRange {
             let bytes = &mut block[..(count - first).min(BLOCK as u64) as usize * element.size()];
             values.read_exact(bytes)?;
             found.add(first, bytes.chunks_exact(element.size()).map(|value| element.value(value)));
-            bar.inc(bytes.len() as u64 / element.size() as u64 * given.of.size());
             first += BLOCK as u64;
         }
         Ok(Some(found))

@@ -1,4 +1,4 @@
-//! What a process is, and what bounded its memory, as its recording says.
+//! The process of a recording: its command, machine, settings, and the limits of its memory.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use syncedmem_trace_reader::{Caffe, Note};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The arguments; perhaps without the last ones, if it is long.
+    /// The arguments. A long command line may lack the last ones.
     pub command: Vec<String>,
     pub host: String,
-    /// Of the recording: nanoseconds since 1970.
+    /// The start of the recording, in nanoseconds since 1970.
     pub started: u64,
-    /// The library's version.
+    /// The version of the library.
     pub library: String,
     pub caffes: Vec<Caffe>,
-    /// Of the library, as `NAME=VALUE`.
+    /// Settings of the library, as `NAME=VALUE`.
     pub settings: Vec<String>,
-    /// Names and bytes.
+    /// Limits of memory: names and bytes.
     pub limits: Vec<(String, u64)>,
 }
 
@@ -40,18 +40,18 @@ impl About {
         self.limits.iter().find(|(other, _)| other == name).map(|&(_, bytes)| bytes)
     }
 
-    /// Bytes that a setting names; `None` without a limit.
+    /// Bytes that a setting names; `None` if it sets no limit.
     pub fn amount(&self, setting: &str) -> Option<u64> {
         let value = self.settings.iter().find_map(|one| one.strip_prefix(setting)?.strip_prefix('='))?;
         number_of_bytes(value).filter(|&bytes| bytes > 0)
     }
 
-    /// The file of a Caffe that the linker has bound within itself.
+    /// The file of a Caffe that calls its own functions directly.
     pub fn bound_caffe(&self) -> Option<&Path> {
         self.caffes.iter().find(|caffe| !caffe.reaches).map(|caffe| Path::new(&caffe.file))
     }
 
-    /// Names and values, without those that were not recorded.
+    /// Names and values of all that was recorded.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let taken = |caffe: &&Caffe| caffe.taken_over > 0;
         let how = |caffe| Some(caffe).filter(taken).map(|it| format!(" ({})", taken_over(it))).unwrap_or_default();
@@ -70,7 +70,7 @@ impl About {
         lines.into_iter().filter(|(_, value)| !value.is_empty()).collect()
     }
 
-    /// As for a shell.
+    /// The command line, quoted for a shell.
     fn command_line(&self) -> String {
         let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
         let quoted = |argument: &String| match !argument.is_empty() && argument.chars().all(is_plain) {
@@ -91,7 +91,7 @@ impl About {
     }
 }
 
-/// For a terminal.
+/// Escapes characters that control a terminal.
 pub fn escaped(text: &str) -> String {
     Escaped(text.as_bytes()).to_string()
 }

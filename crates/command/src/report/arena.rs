@@ -1,4 +1,4 @@
-//! What the arenas of a run that shared memory had lent while each layer was executed.
+//! Memory of the arenas that was in use while each layer was executed, in a run that shared memory.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use syncedmem_trace_reader::ledger::{Holder, Ledger};
 
 use super::rows::by_name;
 
-/// One layer's `Forward` or `Backward`, with what its thread's arena had lent when that was most. Of several threads, that of
-/// the fullest arena.
+/// One layer's `Forward` or `Backward`, at the moment when most of its thread's arena was in use. If several threads execute
+/// it, the thread with the fullest arena counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// `forward`, `backward` or `test`.
     pub pass: &'static str,
     pub layer: String,
-    /// Bytes by holder, by kind.
+    /// Holders and their bytes, by kind.
     pub lent: [Vec<(String, u64)>; 3],
 }
 
@@ -28,11 +28,11 @@ impl Step {
 #[derive(Default)]
 pub struct Arenas {
     nets: Vec<Net>,
-    /// The step that a thread executes.
+    /// The step that each thread executes.
     executing: HashMap<u32, u64>,
-    /// By the address of an object.
+    /// Blocks in use, by the address of the object.
     lent: HashMap<(u64, Kind), Lent>,
-    /// By thread.
+    /// Bytes in use, by thread.
     sums: HashMap<(u32, Kind), u64>,
     most: HashMap<(u64, Kind), Most>,
 }
@@ -56,7 +56,7 @@ struct Most {
 }
 
 impl Arenas {
-    /// Takes the steps of a net, as libsyncedmem_names.so notes them. Returns whether the text was that.
+    /// Takes the steps of a net, as libsyncedmem_names.so notes them. Returns whether the text was such a note.
     pub fn net(&mut self, text: &str) -> bool {
         let Some(text) = text.strip_prefix("\tsteps\t-\t") else { return false };
         let mut words = text.split('\t');
@@ -74,7 +74,7 @@ impl Arenas {
         Kind::ALL.into_iter().for_each(|kind| self.note(thread, kind));
     }
 
-    /// `ledger` is as after the event.
+    /// Takes the next event. `ledger` is the state after it.
     pub fn take(&mut self, event: &Event, ledger: &Ledger) {
         let &Event { thread, object, what, .. } = event;
         match what {
@@ -96,7 +96,7 @@ impl Arenas {
         }
     }
 
-    /// Keeps what is lent now, if that is the most in the step.
+    /// Keeps what is in use now, if that is the most in the step.
     fn note(&mut self, thread: u32, kind: Kind) {
         let Some(&step) = self.executing.get(&thread) else { return };
         let sum = self.sums.get(&(thread, kind)).copied().unwrap_or(0);
@@ -107,7 +107,7 @@ impl Arenas {
         }
     }
 
-    /// In the order of a pass, net by net.
+    /// Returns the steps in the order of a pass, net by net.
     pub fn finish(&self, who: impl Fn(Holder) -> String) -> Vec<Step> {
         let lent = |step: u64, kind: Kind| {
             let holders = self.most.get(&(step, kind)).into_iter().flat_map(|most| &most.holders);
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_has_the_most_that_the_arena_had_lent_in_any_pass() {
+    fn a_step_has_the_most_that_was_in_use_in_any_pass() {
         let mut gathering = Gathering::default();
         gathering.net("\tsteps\t-\t100\ttrain\tconv\trelu\tloss");
         let lent = |object, bytes| {

@@ -1,4 +1,4 @@
-//! What one more item of a batch costs, and which batch fits.
+//! The memory that one more item of a batch costs, and the largest batch that fits.
 
 use syncedmem_core::kind::Kind;
 
@@ -11,28 +11,28 @@ pub struct Growth {
     /// Bytes that one more item costs, rounded.
     pub one_more: u64,
     pub is_device: bool,
-    /// Bytes at the peak that grow with this batch.
+    /// Bytes at the peak that grow with the batch.
     grows: u64,
-    /// Bytes at the peak of all kinds that share the room.
+    /// Bytes at the peak of all kinds that the same limit counts.
     in_use: u64,
 }
 
-/// A bound of what a batch may hold.
+/// A limit of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Limit {
     pub bytes: u64,
-    /// Whose memory it is, in words.
+    /// Whose limit it is, in words.
     pub whose: &'static str,
-    /// Bytes at the peak that it counts; `None`: those of `Growth`.
+    /// Bytes at the peak that the limit counts; `None`: `in_use` of the `Growth`.
     pub in_use: Option<u64>,
 }
 
-/// An item that costs a smaller part of all that is in use is none: it is of a small net beside the one that counts, or the number is no
-/// batch.
+/// An item that costs less than one part in this many is not an item of a batch: it belongs to a small second net, or the number
+/// is something else.
 const LEAST_PART: u64 = 1 << 16;
 
-/// The nets by the size of their batch, the one that holds most first. If one of them uses a device, the device's memory counts, which is
-/// scarcer; else the process's, blobs or not.
+/// Returns the growth for each size of a batch, the one that holds most first. If a net uses a device, device memory counts, which
+/// is scarcer; otherwise all memory of the process.
 pub fn growth(process: &Process) -> Vec<Growth> {
     let is_device = process.batches.iter().any(|batch| batch.at_peak[Kind::Device as usize] > 0);
     let kinds: &[Kind] = if is_device { &[Kind::Device] } else { &[Kind::Pageable, Kind::Pinned] };
@@ -53,14 +53,14 @@ impl Growth {
         self.one_more > 0 && self.one_more >= self.in_use / LEAST_PART
     }
 
-    /// The largest batch that fits, if all else stays as it was.
-    pub fn fitting(&self, room: Room) -> Option<u64> {
-        let left = room.bytes.checked_sub(self.fixed(room))?;
+    /// The largest batch that fits, if everything else stays the same.
+    pub fn fitting(&self, limit: Limit) -> Option<u64> {
+        let left = limit.bytes.checked_sub(self.fixed(limit))?;
         let items = u128::from(left) * u128::from(self.items) / u128::from(self.grows);
         u64::try_from(items).ok().filter(|&items| items > 0)
     }
 
-    /// As it would be with less memory.
+    /// The growth after a saving.
     pub fn with(self, saving: Saving) -> Growth {
         let less = saving.each.saturating_mul(self.items);
         Growth {
@@ -71,22 +71,23 @@ impl Growth {
         }
     }
 
-    pub fn fixed(&self, room: Room) -> u64 {
-        room.in_use.unwrap_or(self.in_use).saturating_sub(self.grows)
+    pub fn fixed(&self, limit: Limit) -> u64 {
+        limit.in_use.unwrap_or(self.in_use).saturating_sub(self.grows)
     }
 
-    /// The limit of the process's that the smallest batch fits in. A device's memory is not known.
-    pub fn narrowest(&self, process: &Process) -> Option<Room> {
+    /// The limit of the process that allows the smallest batch. The memory of a device is not known.
+    pub fn narrowest(&self, process: &Process) -> Option<Limit> {
         let Process { about, ending, account, .. } = process;
         let blobs = [Kind::Pageable, Kind::Pinned].map(|kind| account.memory(kind).peak).iter().sum();
-        let rooms = [
+        let limits = [
             ("this machine's ", about.limit("machine"), None),
             ("the control group's ", about.limit("control group"), None),
             ("ulimit -d's ", about.limit("data"), None),
             ("ulimit -v's ", about.limit("address space"), ending.address_space_peak),
             ("SYNCEDMEM_HOST_LIMIT's ", about.amount("SYNCEDMEM_HOST_LIMIT"), Some(blobs)),
         ];
-        let rooms = rooms.into_iter().filter_map(|(whose, bytes, in_use)| Some(Room { bytes: bytes?, whose, in_use }));
-        rooms.filter(|_| !self.is_device).min_by_key(|&room| self.fitting(room).unwrap_or(0))
+        let limits =
+            limits.into_iter().filter_map(|(whose, bytes, in_use)| Some(Limit { bytes: bytes?, whose, in_use }));
+        limits.filter(|_| !self.is_device).min_by_key(|&limit| self.fitting(limit).unwrap_or(0))
     }
 }

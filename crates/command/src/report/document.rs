@@ -8,27 +8,26 @@ use syncedmem_trace::event::PassKind;
 use syncedmem_trace_reader::Caffe;
 
 use super::about::About;
-use super::batch::{Growth, Room, growth};
-use super::facts::{Ending, How, Process, Trace};
-use super::failure::Failure;
+use super::batch::{Growth, Limit, growth};
+use super::facts::{Ending, Failure, How, Process, Trace};
 use super::layers::Group;
-use super::rows::{Caller, Finding, HolderRow};
+use super::rows::{CERTAINTY, CHANGE, Caller, HolderRow, IN_PLACE, InPlace, NOT_KNOWN, SEEN, TO_DO};
 
-/// It rises if a field goes or gets another meaning; fields may be added.
+/// The version rises if a field is removed or its meaning changes. Fields may be added.
 pub const VERSION: u32 = 1;
 
-/// `room`: bytes that a batch shall fit in.
-pub fn of(trace: &Trace, room: Option<u64>) -> Value {
+/// `fit` is the number of bytes that a batch shall fit in.
+pub fn of(trace: &Trace, fit: Option<u64>) -> Value {
     json!({
         "syncedmem_report": VERSION,
         "trace": trace.name,
         "whole": trace.notes.is_empty(),
         "notes": trace.notes,
-        "processes": trace.processes.iter().map(|one| process(one, room)).collect::<Value>(),
+        "processes": trace.processes.iter().map(|one| process(one, fit)).collect::<Value>(),
     })
 }
 
-fn process(process: &Process, room: Option<u64>) -> Value {
+fn process(process: &Process, fit: Option<u64>) -> Value {
     let account = &process.account;
     let memory = |kind| {
         let memory = account.memory(kind);
@@ -43,14 +42,14 @@ fn process(process: &Process, room: Option<u64>) -> Value {
         |group: &Group| json!({ "name": group.name, "layers": group.layers, "peak_bytes": kinds(group.at_peak) });
     let batch = |growth: &Growth| {
         let fitting = |bytes| {
-            let room = Room { bytes, whose: "", in_use: None };
-            json!({ "room_bytes": bytes, "items": growth.fitting(room).unwrap_or(0) })
+            let limit = Limit { bytes, whose: "", in_use: None };
+            json!({ "room_bytes": bytes, "items": growth.fitting(limit).unwrap_or(0) })
         };
         json!({
             "items": growth.items,
             "one_more_bytes": growth.one_more,
             "on_device": growth.is_device,
-            "fitting": room.map(fitting),
+            "fitting": fit.map(fitting),
         })
     };
     let pass = |kind: PassKind| {
@@ -93,7 +92,7 @@ fn process(process: &Process, room: Option<u64>) -> Value {
     })
 }
 
-/// Empty or null: not recorded.
+/// Values that were not recorded are empty or null.
 fn about(about: &About) -> Value {
     let About { command, host, started, library, caffes, settings, limits } = about;
     let caffe = |caffe: &Caffe| {
@@ -162,7 +161,7 @@ fn holder(holder: &HolderRow) -> Value {
 }
 
 fn amount(Sum { count, bytes, nanoseconds }: Sum) -> Map<String, Value> {
-    // No time was measured for events that took none.
+    // A sum without a time was not measured.
     let nanoseconds = Some(nanoseconds).filter(|&time| time > 0 || count == 0);
     let fields = [("count", count.into()), ("bytes", bytes.into()), ("nanoseconds", nanoseconds.into())];
     fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
@@ -200,22 +199,20 @@ fn sites(process: &Process) -> Value {
 }
 
 fn advice(process: &Process) -> Value {
-    let pieces = process.pieces();
-    let advice = |finding: &Finding| {
-        let merged = pieces.iter().find(|piece| piece.sum.says_like(finding));
+    let advice = |place: &InPlace| {
         json!({
-            "rule": finding.rule,
-            "certainty": finding.certainty,
-            "worth_doing": merged.is_some_and(|piece| process.is_worth_doing(&piece.sum)),
-            "change": finding.change,
-            "seen": finding.seen,
-            "to_do": finding.to_do,
-            "not_known": finding.not_known,
-            "made": finding.made,
-            "at": finding.at,
-            "count": finding.count,
-            "bytes": finding.bytes,
+            "rule": IN_PLACE,
+            "certainty": CERTAINTY,
+            "worth_doing": process.is_worth_doing(),
+            "change": CHANGE,
+            "seen": SEEN,
+            "to_do": TO_DO,
+            "not_known": NOT_KNOWN,
+            "made": place.layers,
+            "at": place.change,
+            "count": place.count,
+            "bytes": place.bytes,
         })
     };
-    process.findings.iter().map(advice).collect()
+    process.in_place.iter().map(advice).collect()
 }

@@ -1,4 +1,5 @@
-//! Names of functions that their files do not export: the process saw only addresses, and the files' symbol tables have more.
+//! Finds the names of functions that their files do not export. The process recorded addresses; the symbol tables of the files
+//! have more names than the dynamic linker knows.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -16,9 +17,9 @@ use crate::parts::{self, Elf};
 /// A file that the process had loaded.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// An address in memory less that in the file.
+    /// The difference between an address in memory and in the file.
     pub bias: u64,
-    /// Empty if it has none.
+    /// Empty if the file has none.
     pub build_id: Vec<u8>,
     pub path: PathBuf,
 }
@@ -27,14 +28,14 @@ pub struct Module {
 #[derive(Default)]
 pub struct Stacks {
     pub modules: Vec<Module>,
-    /// The innermost first.
+    /// Return addresses, the innermost first.
     pub addresses: HashMap<Site, Vec<u64>>,
 }
 
 impl Stacks {
-    /// Writes `train (program)` for `program+0x1234`, and for `the program+0x1234`.
+    /// Replaces `program+0x1234`, and `the program+0x1234`, by `train (program)`.
     pub fn name(self, places: &mut HashMap<Site, String>) {
-        // By the module's place in the list.
+        // Functions by the place of their module in the list.
         let mut functions = HashMap::new();
         for (site, place) in places {
             let addresses = self.addresses.get(site).map_or(&[][..], Vec::as_slice);
@@ -47,13 +48,13 @@ impl Stacks {
         }
     }
 
-    /// The module of a call that the place names by its address, and that address in its file.
+    /// Returns the module of a call that the place names by its address, and the address in the file.
     fn call(&self, place: &str, addresses: &[u64]) -> Option<(usize, u64)> {
         let (name, offset) = place.rsplit_once("+0x")?;
         let call = u64::from_str_radix(offset, 16).ok()?;
         let is_called = |module: &Module| {
             let is_named = name == "the program" || module.name() == name;
-            // The return address may lie behind the end of its function, if the call is the last instruction.
+            // If the call is the last instruction of its function, the return address lies after the function.
             is_named && addresses.iter().any(|address| module.bias.checked_add(call + 1) == Some(*address))
         };
         Some((self.modules.iter().position(is_called)?, call))
@@ -62,7 +63,7 @@ impl Stacks {
 
 #[derive(Default)]
 struct Functions {
-    /// Sorted by address, with the offsets of their names.
+    /// Ranges of addresses, sorted, with the offsets of the names.
     ranges: Vec<(Range<u64>, u32)>,
     names: Vec<u8>,
 }
@@ -89,7 +90,7 @@ impl Module {
         }
         let (table, endian) = (elf.elf_symbol_table(), elf.endian());
         let names = parts::names(&elf, table);
-        // A symbol without a size would stand for all that lies behind it.
+        // A symbol without a size would stand for everything after it.
         let is_function = |symbol: &&Sym64<_>| {
             symbol.st_type() == STT_FUNC && symbol.is_definition(endian) && symbol.st_size(endian) > 0
         };
@@ -98,7 +99,7 @@ impl Module {
             (begin..begin.saturating_add(symbol.st_size(endian)), symbol.st_name(endian))
         };
         let mut ranges: Vec<_> = table.iter().filter(is_function).map(ranged).collect();
-        // Of several names, the first in the alphabet.
+        // If a function has several names, the first in the alphabet.
         ranges.sort_by(|(a, one), (b, other)| {
             (a.start, a.end, name_at(names, *one)).cmp(&(b.start, b.end, name_at(names, *other)))
         });

@@ -10,12 +10,10 @@ use syncedmem_trace_reader::ledger::{self, Ledger, Share};
 
 use super::about::About;
 use super::arena::Arenas;
-use super::facts::{self, Batch, Ending, Holding, Process, Spent};
-use super::failure::{self, Failure};
-use super::held::Owner;
+use super::facts::{self, Batch, Ending, Failure, Holding, Process, Spent};
 use super::layers::{self, Layers};
 use super::rows::{self, Caller, HolderRow};
-use super::timeline::Timeline;
+use super::timeline::{Owner, Timeline};
 
 #[derive(Default)]
 pub struct Gathering {
@@ -23,7 +21,7 @@ pub struct Gathering {
     timeline: Timeline,
     callers: HashMap<Site, Caller>,
     events: u64,
-    /// The object that allocated last; 0: none.
+    /// Address of the object that allocated last; 0: none.
     growing: u64,
     spent: Spent,
     threads: HashSet<u32>,
@@ -36,14 +34,14 @@ pub struct Gathering {
 struct Failing {
     thread: u32,
     holder: ledger::Holder,
-    /// Bytes on that side at that moment.
+    /// Bytes on the side of the failure at that moment.
     held: Vec<(ledger::Holder, u64)>,
-    /// Without the names.
+    /// The names are still missing.
     failure: Failure,
 }
 
 impl Gathering {
-    /// Events are ordered by their ends.
+    /// Takes the next event. Events are ordered by their ends.
     pub fn take(&mut self, event: &Event) {
         self.events += 1;
         self.ledger.take(event);
@@ -61,13 +59,13 @@ impl Gathering {
     fn watch_failures(&mut self, event: &Event) {
         let What::Failed { side, bytes, refusal, limit } = event.what else {
             if let Some(Failing { thread, failure, .. }) = &mut self.failing {
-                failure.is_last &= *thread != event.thread || !failure::goes_on(event.what);
+                failure.is_last &= *thread != event.thread || !goes_on(event.what);
             }
             return;
         };
         let (ledger, on_device) = (&self.ledger, side == Side::Device);
         let count = self.failing.as_ref().map_or(0, |before| before.failure.count) + 1;
-        let held = ledger.holders().map(|(holder, share)| (holder, failure::on_side(share.live, side)));
+        let held = ledger.holders().map(|(holder, share)| (holder, on_side(share.live, side)));
         self.failing = Some(Failing {
             thread: event.thread,
             holder: ledger.object(event.object).map_or(ledger::Holder::Site(event.site), |object| object.holder),
@@ -80,7 +78,7 @@ impl Gathering {
         self.timeline.pass(pass);
     }
 
-    /// The thread executes a layer from now on.
+    /// Notes that the thread executes a layer from now on.
     pub fn step(&mut self, thread: u32, step: u64) {
         self.arenas.step(thread, step);
     }
@@ -100,7 +98,7 @@ impl Gathering {
 
     fn count_for_caller(&mut self, event: &Event) {
         let duration = event.duration;
-        // The library records call sites only of events that take longer than the look-up: others count for the object's maker.
+        // The library looks up call sites only for long events. Other events count for the place that made the object.
         let site = match self.ledger.object(event.object) {
             Some(object) if event.site == Site::UNKNOWN => object.made,
             _ => event.site,
@@ -123,7 +121,7 @@ impl Gathering {
         self.timeline.name(object, self.ledger.object(object));
     }
 
-    /// For a peak from before the events that were read.
+    /// Takes over a peak from before the events that were read.
     pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
         self.ledger.raise_peak(kind, peak, time);
     }
@@ -155,8 +153,6 @@ impl Gathering {
         });
         let parts = parts.collect();
         let (holders, arena) = (holders(ledger, who), self.arenas.finish(who));
-        let mut findings = self.layers.in_place(&holders);
-        findings.sort_by_key(|finding| Reverse(finding.bytes));
         Process {
             parts,
             id,
@@ -165,6 +161,7 @@ impl Gathering {
             by_type: self.layers.by_type(&holders),
             by_name: layers::by_name(&holders),
             roles: layers::by_role(&holders),
+            in_place: self.layers.in_place(&holders),
             holders,
             layers: std::mem::take(&mut self.layers),
             arena,
@@ -173,7 +170,6 @@ impl Gathering {
             alive: ledger.alive(),
             spent: Spent { threads: self.threads.len(), ..self.spent.clone() },
             callers: self.callers(place),
-            findings,
             timeline: self.timeline,
             ending: Ending { growing, ..Ending::default() },
             failure,
@@ -181,7 +177,7 @@ impl Gathering {
         }
     }
 
-    /// Sorted by time. Places with the same text are one.
+    /// Returns the callers sorted by time. Places with the same text are joined.
     fn callers<'p>(&self, place: impl Fn(Site) -> &'p str) -> Vec<Caller> {
         let mut callers: HashMap<String, Caller> = HashMap::new();
         for (&site, caller) in self.callers.iter().filter(|&(_, caller)| *caller != Caller::default()) {
@@ -201,7 +197,28 @@ impl Failing {
     }
 }
 
-/// Sorted by the peak. Places with the same text are one.
+/// Whether the event shows that its thread continues: it requests memory or uses it.
+fn goes_on(what: What) -> bool {
+    matches!(
+        what,
+        What::Made { .. }
+            | What::Resized { .. }
+            | What::Accessed { .. }
+            | What::Allocated { .. }
+            | What::Filled { .. }
+            | What::Copied { .. }
+            | What::Started { .. }
+            | What::Lent { .. }
+    )
+}
+
+/// The bytes on a side.
+fn on_side(by_kind: [u64; 3], side: Side) -> u64 {
+    let [pageable, pinned, device] = by_kind;
+    if side == Side::Device { device } else { pageable + pinned }
+}
+
+/// Returns the holders sorted by the peak. Places with the same text are joined.
 fn holders(ledger: &Ledger, who: impl Fn(ledger::Holder) -> String) -> Vec<HolderRow> {
     let mut holders: HashMap<String, HolderRow> = HashMap::new();
     for (holder, Share { live, blocks, at_peak, blocks_at_peak, .. }) in shares(ledger) {
@@ -217,7 +234,7 @@ fn holders(ledger: &Ledger, who: impl Fn(ledger::Holder) -> String) -> Vec<Holde
     holders
 }
 
-/// Of those that hold memory, or did at a peak.
+/// The holders that hold memory, or did at a peak.
 fn shares(ledger: &Ledger) -> impl Iterator<Item = (ledger::Holder, Share)> {
     ledger.holders().filter(|(_, share)| share.at_peak != [0; 3] || share.live != [0; 3])
 }

@@ -82,7 +82,7 @@ impl Writer<'_> {
         match self.kind {
             "Convolution" | "Deconvolution" | "InnerProduct" | "Pooling" | "BatchNorm" | "Scale" | "Bias" | "PReLU"
             | "Dropout" | "Eltwise" => true,
-            // With one bottom, the top is the bottom's memory.
+            // A Concat of one bottom has the memory of the bottom.
             "Concat" => bottoms > 1,
             // A ReLU in place needs the signs of its output. These layers keep them where the gradient is not zero.
             "ReLU" => !self.in_place || matches!(kind, "ReLU" | "Dropout"),

@@ -1,13 +1,13 @@
-//! Memory by the layers of nets: groups of holders, and advice about layers that could be in place.
+//! Memory by the layers of nets and by role: groups of holders, and advice about layers that could be in place.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::in_place::{self, Layer, chains};
-use crate::report::role::Role;
+use Role::*;
 use syncedmem_core::kind::Kind;
 
-use super::rows::{Finding, HolderRow, IN_PLACE};
+use super::rows::{HolderRow, InPlace};
 use super::sharing::Sharing;
 
 pub const NO_LAYER: &str = "without a layer's name";
@@ -89,13 +89,13 @@ impl Layers {
         groups
     }
 
-    /// Returns a finding for each blob whose memory layers could write over.
-    pub fn in_place(&self, holders: &[HolderRow]) -> Vec<Finding> {
+    /// Returns the blobs whose memory layers could write over, the largest saving first.
+    pub fn in_place(&self, holders: &[HolderRow]) -> Vec<InPlace> {
         let at_peak: HashMap<&str, [u64; 3]> =
             holders.iter().map(|holder| (holder.who.as_str(), holder.at_peak)).collect();
         let held =
             |layer: &str, what: &str| at_peak.get(format!("{layer} {what}").as_str()).copied().unwrap_or_default();
-        let finding = |chain: &in_place::Chain| {
+        let of_chain = |chain: &in_place::Chain| {
             let mut gradient = held(&chain.maker, "output gradient");
             let mut saved = [0; 3];
             for (layer, _, saves) in &chain.layers {
@@ -111,23 +111,16 @@ impl Layers {
             let listed = |of: fn(&(String, String, in_place::Saved)) -> String| {
                 chain.layers.iter().map(of).collect::<Vec<_>>().join(", ")
             };
-            Finding {
-                rule: IN_PLACE,
-                certainty: "possible",
-                change: "prototxt",
-                seen: "Layers write to separate outputs, although they could write over their inputs, which no other \
-                       layer reads.",
-                to_do: "Give each output the name of the input, wherever it is a top or a bottom: results stay the same.",
-                not_known: "The program must not read the input or the output by its name. Not for a ReLU with a \
-                            negative_slope below 0, an ELU with an alpha below 0, nor after an Eltwise with \
-                            stable_prod_grad: false.",
-                made: listed(|(name, ..)| name.clone()),
-                at: format!("write \"{}\" for {}", chain.blob, listed(|(_, top, _)| format!("\"{top}\""))),
+            InPlace {
+                layers: listed(|(name, ..)| name.clone()),
+                change: format!("write \"{}\" for {}", chain.blob, listed(|(_, top, _)| format!("\"{top}\""))),
                 count: chain.layers.len() as u64,
                 bytes,
             }
         };
-        chains(&self.nets).iter().map(finding).filter(|finding| finding.bytes > 0).collect()
+        let mut all: Vec<_> = chains(&self.nets).iter().map(of_chain).filter(|place| place.bytes > 0).collect();
+        all.sort_by_key(|place| Reverse(place.bytes));
+        all
     }
 }
 
@@ -239,6 +232,62 @@ fn end_of_word(name: &str, from: usize) -> usize {
     from + rest.char_indices().find(is_other).map_or(rest.len(), |(at, _)| at)
 }
 
+/// The role of memory, read from the names that libsyncedmem_names.so gives: `fc6 weights gradient`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Data,
+    Activations,
+    ActivationGradients,
+    Weights,
+    WeightGradients,
+    SolverHistory,
+    /// Memory inside a layer: neither parameters nor outputs.
+    Internal,
+}
+
+impl Role {
+    pub const ALL: [Role; 7] =
+        [Data, Activations, ActivationGradients, Weights, WeightGradients, SolverHistory, Internal];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Data => "data",
+            Activations => "activations",
+            ActivationGradients => "gradients of activations",
+            Weights => "weights",
+            WeightGradients => "gradients of weights",
+            SolverHistory => "solver history",
+            Internal => "inside layers",
+        }
+    }
+
+    pub fn of_name(name: &str) -> Option<Role> {
+        Role::of_layer(name).map(|(_, role)| role)
+    }
+
+    /// Returns the layer and the role that a name contains.
+    pub fn of_layer(name: &str) -> Option<(&str, Role)> {
+        let (of, is_gradient) = name.strip_suffix(" gradient").map_or((name, false), |of| (of, true));
+        // Parameters from the third on are numbered, and outputs of a layer with several outputs.
+        let of = of.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end();
+        let (layer, word) = of.rsplit_once(' ')?;
+        let role = match (word, is_gradient) {
+            ("weights" | "bias" | "parameter", false) => Weights,
+            ("weights" | "bias" | "parameter", true) => WeightGradients,
+            ("output", false) => Activations,
+            // Caffe does not use the diff of a data layer: it has memory only if the next layer fills it.
+            ("output" | "data", true) => ActivationGradients,
+            ("data", false) => Data,
+            ("history", false) => SolverHistory,
+            ("internal", false) => Internal,
+            _ => return None,
+        };
+        // The history of a solver belongs to a parameter.
+        let layer = if role == SolverHistory { Role::of_layer(layer).map_or(layer, |(layer, _)| layer) } else { layer };
+        Some((layer, role))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,5 +319,34 @@ mod tests {
     fn many_layers_without_a_common_beginning_are_a_group_each() {
         let names: Vec<String> = ('a'..='z').map(String::from).collect();
         assert_eq!(grouped(&names.iter().map(|name| (name.as_str(), 1)).collect::<Vec<_>>()).len(), 26);
+    }
+
+    #[test]
+    fn names_of_layers_contain_the_layer_and_the_role() {
+        for (name, layer, role) in [
+            ("fc6 weights", "fc6", Weights),
+            ("fc6 bias", "fc6", Weights),
+            ("bn1 parameter 2", "bn1", Weights),
+            ("fc6 weights gradient", "fc6", WeightGradients),
+            ("bn1 parameter 2 gradient", "bn1", WeightGradients),
+            ("fc6 bias history", "fc6", SolverHistory),
+            ("bn1 parameter 2 history", "bn1", SolverHistory),
+            ("conv1 output", "conv1", Activations),
+            ("slice1 output 3 gradient", "slice1", ActivationGradients),
+            ("mnist data 1", "mnist", Data),
+            ("norm1 internal", "norm1", Internal),
+            ("a layer of three words output", "a layer of three words", Activations),
+        ] {
+            assert_eq!(Role::of_layer(name), Some((layer, role)), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_names_contain_no_role() {
+        for name in
+            ["", "data", "conv1", "weights", "my own buffer", "output 3", "history of fc6", "fc6 history gradient"]
+        {
+            assert_eq!(Role::of_name(name), None, "{name}");
+        }
     }
 }

@@ -1,33 +1,24 @@
 //! `syncedmem report`.
 
 pub mod about;
-mod amount;
 mod arena;
 pub mod batch;
-mod details;
 mod document;
 pub mod facts;
-mod failure;
-mod first_lines;
 mod functions;
 mod gather;
-mod held;
 mod in_place;
 pub mod input;
 mod layers;
-mod lists;
 mod page;
 pub mod read;
-mod role;
 mod rows;
 #[cfg(test)]
 mod samples;
-mod screen;
 #[cfg(test)]
 mod screen_tests;
 mod sentences;
 mod sharing;
-mod shown;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -39,13 +30,11 @@ use std::process::ExitCode;
 use clap::{Args, ValueHint};
 use facts::Trace;
 use input::is_same;
-pub use shown::{Shown, number_of_bytes};
-use text::Text;
 
 use crate::output::{self, STANDARD, is_standard};
 use crate::say;
 
-/// Show a trace as a page, as text or as JSON: who held memory and when, and what is worth doing.
+/// Show a trace as an HTML report, as text or as JSON: who held memory and when, and what is worth doing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -54,26 +43,51 @@ Examples:
   syncedmem report train.trace --text
       what syncedmem run prints, for the terminal
   syncedmem report train.trace.gz --text
-      of a trace that gzip has compressed
+      a trace that gzip has compressed
   syncedmem report train.trace --json -o train.json
       the same as JSON, for programs
-  syncedmem report - < train.trace > page.html
-      from standard input")]
+  syncedmem report - < train.trace > train.html
+      a trace from standard input")]
 pub struct Options {
-    /// A trace of `syncedmem run --trace` or SYNCEDMEM_TRACE, a folder of such files, or one from gzip; `-` is standard input.
+    /// A trace of `syncedmem run --trace` or SYNCEDMEM_TRACE, a folder of such files, or a trace that gzip has compressed; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     trace: PathBuf,
-    /// The report's file; `-` is standard output [default: of a page, beside the trace; else standard output].
+    /// The file to write; `-` is standard output [default: for HTML, beside the trace; else standard output].
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// Text for the terminal instead of a page.
+    /// Write text for the terminal instead of HTML.
     #[arg(long)]
     text: bool,
-    /// One JSON object, which docs/report.md describes.
+    /// Write one JSON object, which docs/report.md describes.
     #[arg(long, conflicts_with = "text")]
     json: bool,
     #[command(flatten)]
     shown: Shown,
+}
+
+/// Options of the commands that print a report.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Shown {
+    /// Show everything: the account, all work, all advice.
+    #[arg(long)]
+    pub details: bool,
+    /// Say which batch fits in this much memory, such as 8G [default: the narrowest of the process's limits].
+    #[arg(long, value_name = "BYTES", value_parser = fitting)]
+    pub fit: Option<u64>,
+}
+
+/// Reads a size as the settings of the library are written: digits, and K, M, G or T after them.
+pub fn number_of_bytes(text: &str) -> Option<u64> {
+    let unit =
+        text.bytes().last().and_then(|letter| b"KMGT".iter().position(|unit| *unit == letter.to_ascii_uppercase()));
+    let digits = &text[..text.len() - usize::from(unit.is_some())];
+    let is_number = digits.bytes().all(|digit| digit.is_ascii_digit());
+    digits.parse::<u64>().ok().filter(|_| is_number)?.checked_mul(1 << (10 * unit.map_or(0, |unit| unit + 1)))
+}
+
+fn fitting(text: &str) -> Result<u64, String> {
+    let bytes = number_of_bytes(text).filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| "give digits, and K, M, G or T if you like: 8G".to_owned())
 }
 
 pub fn run(options: &Options) -> ExitCode {
@@ -83,16 +97,16 @@ pub fn run(options: &Options) -> ExitCode {
         Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
     };
     let (report, place) = match (text, json) {
-        (true, _) => (Text { trace: &read, shown: *shown }.to_string(), STANDARD.into()),
+        (true, _) => (text::of(&read, *shown), STANDARD.into()),
         (_, true) => (json_of(&read, shown.fit), STANDARD.into()),
         _ => (page::of(&read, *shown), page_beside(trace)),
     };
     write(&report, output.as_ref().unwrap_or(&place), trace)
 }
 
-fn json_of(trace: &Trace, room: Option<u64>) -> String {
+fn json_of(trace: &Trace, fit: Option<u64>) -> String {
     // Texts, numbers and lists always become JSON.
-    say::plain(serde_json::to_string_pretty(&document::of(trace, room)).unwrap_or_default()) + "\n"
+    say::plain(serde_json::to_string_pretty(&document::of(trace, fit)).unwrap_or_default()) + "\n"
 }
 
 /// `train.html` for `train.trace` and for `train.trace.gz`.

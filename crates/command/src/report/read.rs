@@ -8,18 +8,18 @@ use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Site;
 
 use super::about::About;
-use super::amount::Counted;
 use super::facts::{Ending, How, Process, Trace};
 use super::functions::{Module, Stacks};
 use super::gather::Gathering;
 use super::input::Input;
+use super::sentences::Counted;
 use syncedmem_trace_reader::{End, Item, ReadError, Reader};
 
 #[derive(Default)]
 pub struct Open {
     id: u32,
     name: String,
-    /// Nanoseconds of CLOCK_MONOTONIC.
+    /// The start, in nanoseconds of CLOCK_MONOTONIC.
     start: u64,
     gathering: Gathering,
     places: HashMap<Site, String>,
@@ -99,7 +99,7 @@ pub fn read(input: Input) -> Result<Trace, ReadError> {
     Ok(trace)
 }
 
-/// Reads the recordings in a folder, but for those that were followed.
+/// Reads the recordings in a folder. Those that were followed have been read already.
 pub fn folder(folder: &Path, followed: Vec<(PathBuf, Open)>) -> Result<Trace, ReadError> {
     let (files, followed): (Vec<_>, Vec<_>) = followed.into_iter().unzip();
     of(Reader::open(folder)?.without(&files), followed, String::new())
@@ -123,7 +123,7 @@ fn of(mut reader: Reader, mut processes: Vec<Open>, name: String) -> Result<Trac
 }
 
 impl Trace {
-    /// A process without events has nothing to report, but that its Caffe is out of reach.
+    /// Adds a process that has events, or whose Caffe cannot call the library.
     fn add(&mut self, open: Open) {
         let (process, notes) = open.finish();
         if process.events > 0 || process.is_unseen() {
@@ -142,7 +142,8 @@ fn sentences(program: &str, end: &End) -> Vec<String> {
     let End { process, header, gave_way, unfinished, unknown } = end;
     let mut sentences = Vec::new();
     if *gave_way > 0 {
-        let gave_way = Counted(*gave_way, "record gave way to a newer one", "records gave way to newer ones");
+        let gave_way =
+            Counted(*gave_way, "record was overwritten by a newer one", "records were overwritten by newer ones");
         sentences.push(format!(
             "the oldest {gave_way} (SYNCEDMEM_TRACE_SIZE, --trace-size): the peaks are those of the whole; holders and sums \
              are those of the rest."
@@ -153,7 +154,7 @@ fn sentences(program: &str, end: &End) -> Vec<String> {
         sentences
             .push(format!("{lost}: there was no space for it, or it was in a signal handler that could not wait."));
     }
-    // Without space, every later record is one that was begun.
+    // If the disk was full, every later record is unfinished.
     if *unfinished > 0 && header.cut.is_none() {
         let unfinished =
             Counted(*unfinished, "record was begun and not finished", "records were begun and not finished");
@@ -161,7 +162,7 @@ fn sentences(program: &str, end: &End) -> Vec<String> {
     }
     if *unknown > 0 {
         let unknown = Counted(*unknown, "record is", "records are");
-        sentences.push(format!("{unknown} damaged, or of another libsyncedmem: use the command that belongs to it."));
+        sentences.push(format!("{unknown} damaged, or of another version of libsyncedmem: use its command."));
     }
     sentences.iter().map(|sentence| format!("{program} (process {process}): {sentence}")).collect()
 }
@@ -241,7 +242,10 @@ mod tests {
         assert_eq!(peak, 1 << 20, "the process counted it");
         let notes = trace.notes;
         assert_eq!(notes.len(), 2, "{notes:?}");
-        assert!(notes[0].starts_with("caffe (process 7): the oldest 1 record gave way to a newer one"), "{notes:?}");
+        assert!(
+            notes[0].starts_with("caffe (process 7): the oldest 1 record was overwritten by a newer one"),
+            "{notes:?}"
+        );
         assert!(notes[1].contains("1 event was not recorded"), "{notes:?}");
         let recording = Recording::new(&process(7));
         recording.event(at(1, 5, allocated(64)));

@@ -1,51 +1,39 @@
-//! The rows of a report's lists: findings, holders and callers. Rows that differ in figures alone are joined.
+//! The rows of a report: advice, holders and callers. Rows of the same name are joined.
 
 use std::collections::HashMap;
 
 use syncedmem_trace::account::Sum;
 
+/// The words of the advice: its name, how certain it is, what to change, what was seen, what to do, and what is not known.
 pub const IN_PLACE: &str = "in-place";
+pub const CERTAINTY: &str = "possible";
+pub const CHANGE: &str = "prototxt";
+pub const SEEN: &str =
+    "Layers write to separate outputs, although they could write over their inputs, which no other layer reads.";
+pub const TO_DO: &str =
+    "Give each output the name of the input, wherever it is a top or a bottom: results stay the same.";
+pub const NOT_KNOWN: &str = "The program must not read the input or the output by its name. Not for a ReLU with a \
+                             negative_slope below 0, an ELU with an alpha below 0, nor after an Eltwise with \
+                             stable_prod_grad: false.";
 
+/// Layers that could write over the memory of one blob.
 #[derive(Clone, Debug, Default)]
-pub struct Finding {
-    pub rule: &'static str,
-    pub certainty: &'static str,
-    /// What has to be changed: prototxt, setting or source.
-    pub change: &'static str,
-    pub seen: &'static str,
-    pub to_do: &'static str,
-    pub not_known: &'static str,
-    /// The layers that could be in place.
-    pub made: String,
+pub struct InPlace {
+    /// Their names.
+    pub layers: String,
     /// The names to write in the prototxt.
-    pub at: String,
+    pub change: String,
     /// Number of layers.
     pub count: u64,
     /// Memory that the change saves.
     pub bytes: u64,
 }
 
-impl Finding {
-    /// Whether only places and figures differ.
-    pub fn says_like(&self, other: &Finding) -> bool {
-        self.words() == other.words()
-    }
-
-    fn words(&self) -> [&'static str; 4] {
-        [self.rule, self.certainty, self.to_do, self.not_known]
-    }
-
-    pub fn join(&mut self, other: &Finding) {
-        self.count += other.count;
-        self.bytes = self.bytes.saturating_add(other.bytes);
-    }
-}
-
 /// Objects of one name, or made at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HolderRow {
     pub who: String,
-    /// Bytes and blocks of each kind at the end of the trace, then at the peak of the kind.
+    /// Bytes and blocks by kind at the end of the trace, then at the peak of the kind.
     pub live: [u64; 3],
     pub blocks: [u64; 3],
     pub at_peak: [u64; 3],

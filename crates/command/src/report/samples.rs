@@ -25,7 +25,7 @@ pub fn copied(to: Side, bytes: u64) -> What {
     What::Copied { to, bytes, path: Path::Pageable, cause: Cause::Access(Access::Read) }
 }
 
-/// An object on both sides.
+/// Events of an object on both sides.
 pub fn life() -> Vec<Event> {
     let path = Path::Pinned;
     let cause = Cause::Access(Access::Read);
@@ -49,10 +49,10 @@ pub fn process(events: &[Event]) -> Process {
     gathering.finish(77, "caffe train".to_string(), [1, 2].map(|n| (Site(n), format!("place {n}"))).into())
 }
 
-/// In nanoseconds: the kernel counts some milliseconds at once.
+/// Nanoseconds that a measurement may be wrong: the kernel counts some milliseconds at once.
 pub const TICKS: u64 = 50_000_000;
 
-/// Nanoseconds on a processor, the least of three.
+/// Nanoseconds on a processor, the least of three runs.
 pub fn cost(of: impl Fn()) -> u64 {
     let now = || -> u64 {
         let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("a kernel with schedstat");

@@ -6,12 +6,12 @@ use syncedmem_core::head::{Access, Side};
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Cause, Event, Noticed, Path, What};
 
+use super::Shown;
 use super::facts::{Ending, How, Process, Trace};
 use super::gather::Gathering;
-use super::rows::{Finding, IN_PLACE};
+use super::rows::InPlace;
 use super::samples::{allocated, at};
-use super::shown::Shown;
-use super::text::Text;
+use super::text;
 
 const MIB: u64 = 1 << 20;
 
@@ -53,7 +53,7 @@ fn nets_of_one_file_that_were_not_ended_are_counted() {
     let mut trace = Trace::default();
     trace.processes.push(finished(gathering, Ending::default()));
     for details in [false, true] {
-        let text = Text { trace: &trace, shown: Shown { details, fit: None } }.to_string();
+        let text = text::of(&trace, Shown { details, fit: None });
         let lines = text.matches("    12.0 MiB  75.0 %  f weights, 12 blocks\n").count();
         assert_eq!(lines, 1 + usize::from(details), "{text}");
         assert!(text.contains("  g weights\n") && text.contains("  g internal\n"), "{text}");
@@ -107,7 +107,7 @@ fn ended(resident: u64, elapsed: u64) -> Ending {
 
 fn text_of(process: Process, shown: Shown) -> String {
     let trace = Trace { name: "a".into(), processes: vec![process], notes: Vec::new() };
-    Text { trace: &trace, shown }.to_string()
+    text::of(&trace, shown)
 }
 
 /// In a room that is the same on every machine.
@@ -236,34 +236,24 @@ fn a_time_that_was_not_measured_is_called_so_and_a_sum_over_threads_too() {
 
 #[test]
 fn advice_is_told_where_it_saves_a_thousandth_of_the_peak_with_what_has_to_be_changed() {
-    let finding = |bytes| Finding {
-        rule: IN_PLACE,
-        certainty: "possible",
-        change: "prototxt",
-        to_do: "Write over the input.",
-        made: "relu1".into(),
-        at: "there".into(),
-        count: 2,
-        bytes,
-        ..Finding::default()
-    };
-    let with = |findings: Vec<Finding>, details| {
-        let process = Process { findings, ..finished(net(), ended(MIB, 1_000_000)) };
+    let place = |layers: &str, bytes| InPlace { layers: layers.into(), change: "there".into(), count: 2, bytes };
+    let with = |in_place: Vec<InPlace>, details| {
+        let process = Process { in_place, ..finished(net(), ended(MIB, 1_000_000)) };
         text_of(process, Shown { details, fit: None })
     };
-    let text = with(vec![finding(MIB), Finding { made: "relu2".into(), ..finding(MIB) }], false);
+    let text = with(vec![place("relu1", MIB), place("relu2", MIB)], false);
     assert!(text.contains("\n  1. prototxt: in-place, possible, 4 layers, 2.0 MiB to save ("), "{text}");
-    assert_eq!(text.matches("Write over the input.").count(), 1, "{text}");
-    let small = with(vec![finding(999)], false);
+    assert_eq!(text.matches("Give each output the name of the input").count(), 1, "{text}");
+    let small = with(vec![place("relu1", 999)], false);
     assert!(
         small.contains("nothing worth doing: no advice saves a thousandth of the peak (1 smaller: --details)"),
         "{small}"
     );
-    assert!(!small.contains("Write over"), "{small}");
-    assert!(with(vec![finding(999)], true).contains("Write over the input."));
+    assert!(!small.contains("Give each"), "{small}");
+    assert!(with(vec![place("relu1", 999)], true).contains("Give each output"));
 }
 
-/// A convolution with layers behind it that could be in place, in training.
+/// A convolution whose next layers could be in place, in training.
 fn apart() -> Gathering {
     let mut gathering = net();
     for (object, name) in

@@ -1,19 +1,23 @@
-//! Sentences that the text and the page share.
+//! What the text and the page share: sentences, amounts, and lists of who held memory.
+
+use std::cmp::Reverse;
+use std::fmt;
 
 use syncedmem_core::kind::Kind;
 use syncedmem_core::text::{Duration, Size};
+use syncedmem_trace::account::Sum;
 
-use super::amount::Counted;
-use super::batch::{Growth, Room, growth};
+use super::Shown;
+use super::batch::{Growth, Limit, growth};
 use super::facts::{Process, Spent};
-use super::rows::Finding;
+use super::layers::{Group, Role};
+use super::rows::HolderRow;
 use super::sharing::Saving;
-use super::shown::Shown;
 
-/// Nets of a training and of its tests.
+/// Number of batches that have a line: a training and its tests have several nets.
 const BATCHES: usize = 3;
 
-/// A number of items that no net is made for.
+/// No net is made for this many items.
 const MANY: u64 = 1 << 20;
 
 pub fn kinds(process: &Process) -> impl Iterator<Item = Kind> {
@@ -57,21 +61,21 @@ fn batch_line(process: &Process, growth: &Growth, shown: Shown) -> String {
 }
 
 fn fitting(process: &Process, growth: &Growth, shown: Shown) -> String {
-    let asked = shown.fit.map(|bytes| Room { bytes, whose: "", in_use: None });
-    let Some(room) = asked.or_else(|| growth.narrowest(process)) else { return String::new() };
-    let (whose, bytes, fixed) = (room.whose, Size(room.bytes), Size(growth.fixed(room)));
-    match growth.fitting(room) {
+    let asked = shown.fit.map(|bytes| Limit { bytes, whose: "", in_use: None });
+    let Some(limit) = asked.or_else(|| growth.narrowest(process)) else { return String::new() };
+    let (whose, bytes, fixed) = (limit.whose, Size(limit.bytes), Size(growth.fixed(limit)));
+    match growth.fitting(limit) {
         Some(MANY..) => format!("; {whose}{bytes} would hold batch {MANY} and more"),
         Some(batch) => format!("; {whose}{bytes} would hold batch {batch}"),
         None => format!("; {whose}{bytes} would hold no batch, since {fixed} do not depend on it"),
     }
 }
 
-/// `--share=all would need 510.0 MiB of these 3.3 GiB`, or what a run that shared needed.
+/// `--share=all would need 510.0 MiB of these 3.3 GiB`, or the memory that a run with --share needed.
 pub fn sharing_lines(process: &Process, shown: Shown) -> Vec<String> {
     let sharing = &process.layers.sharing;
     if let Some(sides) = sharing.shared {
-        // As the process says it at its end.
+        // The process prints the same sentence at its end.
         let shared =
             ["shared memory", "shared device memory"].into_iter().zip(sides).filter(|(_, (needed, _))| *needed > 0);
         return shared
@@ -80,7 +84,7 @@ pub fn sharing_lines(process: &Process, shown: Shown) -> Vec<String> {
     }
     let peak = process.account.memory(Kind::Pageable).peak;
     let [gradients, all] = sharing.savings(peak);
-    // Less than a tenth is not worth a word.
+    // Savings below 10 % are not shown.
     let is_worth = |saving: &Saving| saving.bytes > peak / 10 && saving.bytes < peak;
     if !is_worth(&all) {
         return Vec::new();
@@ -126,13 +130,13 @@ pub fn spent_line(process: &Process) -> String {
     if sentences.is_empty() { "no copies and no fills".to_string() } else { sentences.join("; ") }
 }
 
-/// `4 layers, 2.0 MiB to save (0.2 %)`, of advice.
-pub fn saving_line(process: &Process, finding: &Finding) -> String {
-    let layers = Counted(finding.count, "layer", "layers");
-    format!("{layers}, {} to save ({:.1} %)", Size(finding.bytes), process.saving(finding) * 100.0)
+/// `4 layers, 2.0 MiB to save (0.2 %)`
+pub fn saving_line(process: &Process) -> String {
+    let (count, bytes) = process.to_save();
+    format!("{}, {} to save ({:.1} %)", Counted(count, "layer", "layers"), Size(bytes), process.saving() * 100.0)
 }
 
-/// The number of objects whose construction was not seen, if there are any.
+/// A sentence about objects whose construction was not recorded.
 pub fn made_unseen_line(process: &Process) -> Option<String> {
     let unseen = process.account.made_unseen();
     (unseen > 0).then(|| {
@@ -145,4 +149,133 @@ pub fn made_unseen_line(process: &Process) -> Option<String> {
 
 pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
+}
+
+/// `101,486`
+#[derive(Clone, Copy)]
+pub struct Count(pub u64);
+
+/// `1 copy`, `2 copies`
+#[derive(Clone, Copy)]
+pub struct Counted(pub u64, pub &'static str, pub &'static str);
+
+/// `11.3 GiB/s`; a dash if there are no bytes or no time was measured.
+#[derive(Clone, Copy)]
+pub struct Rate {
+    pub bytes: u64,
+    pub nanoseconds: u64,
+}
+
+/// `48.1 %`
+#[derive(Clone, Copy)]
+pub struct Percent {
+    pub part: u64,
+    pub of: u64,
+}
+
+impl Rate {
+    pub fn of(Sum { bytes, nanoseconds, .. }: Sum) -> Rate {
+        Rate { bytes, nanoseconds: if bytes == 0 { 0 } else { nanoseconds } }
+    }
+
+    /// Bytes in each second; 0: not measured.
+    pub fn each_second(self) -> u64 {
+        if self.nanoseconds == 0 { 0 } else { (self.bytes as f64 * 1e9 / self.nanoseconds as f64) as u64 }
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} %", self.part as f64 / self.of.max(1) as f64 * 100.0)
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        for (place, digit) in digits.char_indices() {
+            if place > 0 && (digits.len() - place) % 3 == 0 {
+                f.write_str(",")?;
+            }
+            write!(f, "{digit}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", Count(self.0), if self.0 == 1 { self.1 } else { self.2 })
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.nanoseconds {
+            0 => f.write_str("–"),
+            _ => write!(f, "{}/s", Size(self.each_second())),
+        }
+    }
+}
+
+/// Number of rows of a list. One more row sums up the others.
+pub const ROWS: usize = 10;
+
+/// Names with bytes, the largest first.
+pub struct List {
+    pub by: &'static str,
+    pub rows: Vec<(String, u64)>,
+}
+
+pub struct Held {
+    pub bytes: u64,
+    pub blocks: u64,
+}
+
+impl List {
+    fn new(by: &'static str, rows: impl Iterator<Item = (String, u64)>, most: usize) -> List {
+        let mut rows: Vec<_> = rows.filter(|&(_, bytes)| bytes > 0).collect();
+        rows.sort_by_key(|&(_, bytes)| Reverse(bytes));
+        let others = rows.split_off(rows.len().min(most));
+        if !others.is_empty() {
+            rows.push((
+                Counted(others.len() as u64, "other", "others").to_string(),
+                others.iter().map(|(_, bytes)| bytes).sum(),
+            ));
+        }
+        List { by, rows }
+    }
+}
+
+/// Returns who held the memory of a kind at its peak, in lists of at most `most` rows.
+pub fn at_peak(process: &Process, kind: Kind, most: usize) -> Vec<List> {
+    let held = |at_peak: [u64; 3]| at_peak[kind as usize];
+    let roles = process.roles.iter().map(|(role, at_peak)| (role.to_string(), held(*at_peak)));
+    let group = |group: &Group| (group.words(), held(group.at_peak));
+    let mut lists = vec![
+        List::new("role", roles, most),
+        List::new("type of layer", process.by_type.iter().map(group), most),
+        List::new("the beginning of the layers' names", process.by_name.iter().map(group), most),
+        holders(process, |holder| Held { bytes: held(holder.at_peak), blocks: held(holder.blocks_at_peak) }, most),
+    ];
+    // The beginnings of names are shown only if the first holders have less than half of the memory.
+    let sum = |rows: &[(String, u64)]| rows.iter().map(|(_, bytes)| bytes).sum::<u64>();
+    let holders = &lists[3].rows;
+    if sum(&holders[..holders.len().min(ROWS)]) >= sum(holders) / 2 {
+        lists.remove(2);
+    }
+    lists.retain(|list| !list.rows.is_empty());
+    lists
+}
+
+pub fn holders(process: &Process, held: impl Fn(&HolderRow) -> Held, most: usize) -> List {
+    let row = |holder: &HolderRow| {
+        let Held { bytes, blocks } = held(holder);
+        // Layers of the same name in several nets have several blocks: perhaps a net was kept by mistake. Places, and memory inside
+        // layers, have any number.
+        let is_plain = Role::of_name(&holder.who).is_none_or(|role| role == Role::Internal) || blocks < 2;
+        let blocks = if is_plain { String::new() } else { format!(", {} blocks", Count(blocks)) };
+        (format!("{}{blocks}", holder.who), bytes)
+    };
+    List::new("holder", process.holders.iter().map(row), most)
 }

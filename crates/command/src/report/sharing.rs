@@ -1,13 +1,13 @@
-//! What sharing dead memory saved, or would save: read from the lines that libsyncedmem_names.so notes after passes.
+//! The memory that --share saved, or would save, from the notes that libsyncedmem_names.so writes after passes.
 
 use std::collections::HashMap;
 
-/// Of a net's memory, in bytes.
+/// Bytes of the memory of a net.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Plan {
-    /// Each blob in a block of its own.
+    /// Each blob has a separate block.
     own: u64,
-    /// All of them in one arena.
+    /// All blobs are in one arena.
     needed: u64,
 }
 
@@ -15,30 +15,30 @@ struct Plan {
 struct Net {
     thread: u64,
     items: u64,
-    /// With `gradients` and `all`, and with twice the items.
+    /// The plans of `gradients` and `all`; now, and with twice the items.
     plans: [[Plan; 2]; 2],
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sharing {
-    /// By their address, with the most memory that each had.
+    /// Nets by their address, with the most memory that each had.
     nets: HashMap<u64, Net>,
-    /// Of a run that shared: bytes that the arenas needed, and that the blobs would have needed, on the host and on devices.
+    /// `Some` if the run shared memory: bytes that the arenas needed, and that the blobs would have needed, on the host and on devices.
     pub shared: Option<[(u64, u64); 2]>,
 }
 
-/// What a value of `--share` would save, in bytes.
+/// Bytes that a value of `--share` would save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saving {
     pub bytes: u64,
-    /// With each item more.
+    /// Bytes for each additional item.
     pub each: u64,
-    /// Of the batch with which most would be saved.
+    /// The batch that would save most.
     pub items: u64,
 }
 
 impl Sharing {
-    /// Whether the text was about sharing.
+    /// Takes a note. Returns whether it was about sharing.
     pub fn take(&mut self, text: &str) -> bool {
         let mut words = text.trim_end().split('\t').skip(1);
         let kind = words.next();
@@ -58,7 +58,7 @@ impl Sharing {
         true
     }
 
-    /// With `gradients` and `all`. `most`: bytes at the peak, which no more nets than had at once.
+    /// Returns the savings of `gradients` and `all`. `most` is the bytes at the peak: nets that exceed it did not exist at once.
     pub fn savings(&self, most: u64) -> [Saving; 2] {
         let mut nets: Vec<&Net> = self.nets.values().collect();
         let own = |net: &Net| net.plans[1][0].own;
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_s_nets_share_an_arena_and_nets_one_after_the_other_are_one() {
+    fn nets_of_a_thread_share_an_arena_and_nets_that_did_not_exist_at_once_do_not_add_up() {
         let mut sharing = Sharing::default();
         assert!(!sharing.take("ReLU\tr\t1\ta\ta\n"));
         assert!(sharing.take("\tsharing\t-\t1\t7\t4\t100\t60\t200\t110\t300\t50\t580\t90"));

@@ -6,16 +6,16 @@ use syncedmem_core::head::Side;
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Event, Noticed, Site, What};
 
-use crate::diff::text as diff;
+use crate::diff;
 
+use super::Shown;
 use super::facts::{Ending, How, Process, Trace};
 use super::gather::Gathering;
 use super::json_of;
 use super::page;
-use super::rows::{Finding, IN_PLACE};
+use super::rows::{InPlace, TO_DO};
 use super::samples::{TICKS, allocated, at, copied, cost, freed, life, process};
-use super::shown::Shown;
-use super::text::Text;
+use super::text;
 
 fn page_of<const N: usize>(processes: [Process; N]) -> String {
     page::of(
@@ -40,7 +40,7 @@ fn control_characters_of_a_programs_name_do_not_reach_the_terminal() {
 
 /// The machine's memory is another one elsewhere.
 fn text_of(trace: &Trace) -> String {
-    Text { trace, shown: Shown { details: false, fit: Some(1 << 30) } }.to_string()
+    text::of(trace, Shown { details: false, fit: Some(1 << 30) })
 }
 
 fn fact(page: &str, name: &str) -> u64 {
@@ -79,13 +79,8 @@ fn places_and_names_with_markup_in_them_are_shown_as_they_are() {
     life().iter().for_each(|event| gathering.take(event));
     gathering.name(0x1000, "conv1 <script>alert(1)</script>");
     let mut process = gathering.finish(1, evil.to_string(), HashMap::from([(Site(1), evil.to_string())]));
-    process.findings.push(Finding {
-        rule: IN_PLACE,
-        certainty: "possible",
-        made: evil.to_string(),
-        at: evil.to_string(),
-        ..Finding::default()
-    });
+    let (layers, change) = (evil.to_string(), evil.to_string());
+    process.in_place.push(InPlace { layers, change, count: 1, bytes: 1 });
     let page = page::of(
         &Trace { name: evil.to_string(), processes: vec![process], notes: vec![evil.to_string()] },
         Shown::default(),
@@ -205,21 +200,17 @@ fn a_page_about_many_processes_shows_the_busiest_and_lists_all() {
 
 #[test]
 fn advice_stands_on_top_and_what_is_to_be_changed_in_several_places_is_said_once() {
-    let finding = |made: &str, count| Finding {
-        rule: IN_PLACE,
-        certainty: "possible",
-        to_do: "Overwrite it.",
-        made: made.to_string(),
-        at: "there".to_string(),
+    let place = |layers: &str, count| InPlace {
+        layers: layers.to_string(),
+        change: "there".to_string(),
         count,
         bytes: count * 1000,
-        ..Finding::default()
     };
-    let findings = vec![finding("one", 3), finding("two", 4), finding("three", 5)];
-    let page = page_of([Process { findings, ..process(&life()) }]);
+    let in_place = vec![place("one", 3), place("two", 4), place("three", 5)];
+    let page = page_of([Process { in_place, ..process(&life()) }]);
     is_well_formed(&page);
-    assert_eq!(page.matches("Overwrite it.").count(), 1);
-    assert!(page.find("Overwrite it.") < page.find("Memory over time"));
+    assert_eq!(page.matches(TO_DO).count(), 1);
+    assert!(page.find(TO_DO) < page.find("Memory over time"));
     for row in
         ["12 layers, 11.7 KiB to save (", "<bdi>one</bdi>", "<bdi>two</bdi>", "<bdi>three</bdi>", "<bdi>there</bdi>"]
     {
@@ -227,7 +218,7 @@ fn advice_stands_on_top_and_what_is_to_be_changed_in_several_places_is_said_once
     }
 }
 
-/// With so many named holders.
+/// A process with this many named holders.
 fn held_by(count: u64) -> Process {
     let mut gathering = Gathering::default();
     for number in 0..count {
@@ -276,4 +267,12 @@ fn a_layer_with_many_blobs_takes_linear_time() {
         gathering.net(&format!("Slice\tslice\t{count}{}{}\n", blobs('a'), blobs('b')));
         gathering.finish(1, "train".to_string(), HashMap::new());
     });
+}
+
+#[test]
+fn memory_is_written_as_in_the_settings() {
+    assert_eq!(["17", "4K", "2m", "8G", "1T"].map(super::fitting), [17, 4 << 10, 2 << 20, 8 << 30, 1 << 40].map(Ok));
+    for bad in ["", "G", "0", "-1", "1.5G", "1GB", "8é", "99999999999T"] {
+        assert!(super::fitting(bad).is_err(), "{bad}");
+    }
 }

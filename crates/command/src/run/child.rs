@@ -1,5 +1,5 @@
 //! The program's process: starts it, forwards signals to it, waits for it.
-#![expect(unsafe_code, reason = "signals: sigaction(2), kill(2), prctl(2); wait4(2); and what the program inherits")]
+#![expect(unsafe_code, reason = "sigaction(2), kill(2), prctl(2), wait4(2), setitimer(2), getppid(2)")]
 
 use std::ffi::OsString;
 use std::io;
@@ -10,9 +10,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use libc::{c_int, c_void, rusage, siginfo_t, timeval};
+use libc::{c_int, c_void, itimerval, rusage, sighandler_t, siginfo_t, sigset_t, timeval};
 
-use super::inherited::Inherited;
 use crate::signals;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,30 +24,30 @@ pub enum Ended {
 pub struct Finished {
     pub process: u32,
     pub ended: Ended,
-    /// Bytes: of it, or of a process that it waited for.
+    /// Bytes of this process, or of a process that it waited for.
     pub resident_peak: u64,
     /// Nanoseconds.
     pub elapsed: u64,
-    /// Nanoseconds, also of processes that it waited for.
+    /// Nanoseconds, also those of processes that it waited for.
     pub processor_time: u64,
 }
 
-/// Any signal that would end this command while its program goes on. Caffe stops at SIGINT and writes a snapshot at SIGHUP.
+/// The signals that would end this command and not its program. Caffe stops at SIGINT and writes a snapshot at SIGHUP.
 fn forwarded() -> impl Iterator<Item = c_int> {
     use libc::*;
-    // Of a fault here; of job control; those that end no process.
+    // Not forwarded: faults of this command, job control, and signals that end no process.
     const FAULTS: [c_int; 7] = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS];
     const OTHERS: [c_int; 10] =
         [SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGURG, SIGWINCH, SIGXFSZ];
     (1..=SIGRTMAX()).filter(|signal| !FAULTS.contains(signal) && !OTHERS.contains(signal))
 }
 
-/// Signals go to this process; 0 before its start.
+/// The process that gets the signals; 0 before its start.
 static CHILD: AtomicI32 = AtomicI32::new(0);
-/// By bit: those that arrived before its start.
+/// The signals that arrived before its start, as bits.
 static EARLY: AtomicU64 = AtomicU64::new(0);
 
-/// From now on a signal is the program's, also one that arrives before its start.
+/// Forwards signals from now on, also those that arrive before the start of the program.
 pub fn forward_signals() {
     forwarded().for_each(forward);
 }
@@ -57,7 +56,7 @@ pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).envs(environment.iter().map(|(name, value)| (name, value)));
     let inherited = Inherited::take();
-    // SAFETY: `give` only makes system calls.
+    // SAFETY: between fork and exec only system calls are allowed, and `give` makes no others.
     unsafe { command.pre_exec(move || inherited.give()) };
     let began = Instant::now();
     let child = command.spawn()?;
@@ -65,7 +64,7 @@ pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io
     let early = EARLY.swap(0, Ordering::SeqCst);
     forwarded().filter(|signal| early & bit(*signal) != 0).for_each(send);
     let waited = wait(child.id() as i32);
-    // Another process may get its id now.
+    // Another process may get the id now.
     CHILD.store(0, Ordering::SeqCst);
     let (status, used) = waited?;
     let ended = match (status.code(), status.signal()) {
@@ -98,14 +97,14 @@ fn wait(child: i32) -> io::Result<(ExitStatus, rusage)> {
     }
 }
 
-/// Or keeps it until the start.
+/// Sends a signal to the program, or keeps it until the start.
 fn send(signal: c_int) {
     let child = CHILD.load(Ordering::SeqCst);
     if child == 0 {
         EARLY.fetch_or(bit(signal), Ordering::SeqCst);
         return;
     }
-    // SAFETY: it is this process's child, and was not waited for yet.
+    // SAFETY: kill takes plain numbers. The child has not been waited for, so no other process has its id.
     unsafe { libc::kill(child, signal) };
 }
 
@@ -113,8 +112,8 @@ fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
 }
 
-/// A terminal sends its signals to every process in the foreground: the program has them already, once it has started. A limit of
-/// processor time (SIGXCPU) is each process's own.
+/// Forwards only signals of other processes: a terminal sends its signals to every process in the foreground, and each process has
+/// its own limit of processor time (SIGXCPU).
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel passes a valid pointer to a handler with SA_SIGINFO.
     let code = unsafe { (*info).si_code };
@@ -141,12 +140,71 @@ fn forward(signal: c_int) {
     unsafe { libc::sigaction(signal, &action, null_mut()) };
 }
 
-/// By the same signal as the program, so that the parent sees the same status.
+/// Ends this process by the signal that ended the program, so that the parent sees the same status.
 pub fn end_by(signal: c_int) -> ExitCode {
     // The program has written its core.
     // SAFETY: prctl takes plain numbers.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
     signals::end_by(signal);
-    // Reached if the signal ends no process: a shell's status for it.
+    // The signal may end no process: then the status is that of a shell.
     ExitCode::from(128_u8.wrapping_add(signal as u8))
+}
+
+/// Attributes that exec keeps and this command changes for itself. The program gets their earlier values.
+#[derive(Clone, Copy)]
+struct Inherited {
+    actions: [(c_int, sighandler_t); 2],
+    mask: sigset_t,
+    timers: [(c_int, itimerval); 3],
+    /// This process.
+    parent: u32,
+}
+
+impl Inherited {
+    /// Changes them: here a write beyond ulimit -f is an error, a child that ends can be waited for, and alarms do not go off.
+    fn take() -> Inherited {
+        let changed = [(libc::SIGXFSZ, libc::SIG_IGN), (libc::SIGCHLD, libc::SIG_DFL)];
+        let none = MaybeUninit::<sigset_t>::zeroed();
+        Inherited {
+            actions: changed.map(|(signal, action)| (signal, signals::set(signal, action))),
+            // SAFETY: zeros are an empty set.
+            mask: signals::mask(libc::SIG_BLOCK, unsafe { none.assume_init_ref() }),
+            timers: [libc::ITIMER_REAL, libc::ITIMER_VIRTUAL, libc::ITIMER_PROF]
+                .map(|timer| (timer, exchange(timer, &stopped()))),
+            parent: std::process::id(),
+        }
+    }
+
+    /// Restores them in the forked child, by system calls alone. The program does not outlive this command.
+    fn give(&self) -> io::Result<()> {
+        // An error is ignored: a sandbox may refuse the call.
+        // SAFETY: prctl takes plain numbers.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        // The parent ended before the call.
+        // SAFETY: no preconditions.
+        if unsafe { libc::getppid() } as u32 != self.parent {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        for (signal, action) in self.actions {
+            signals::set(signal, action);
+        }
+        signals::mask(libc::SIG_SETMASK, &self.mask);
+        for (timer, left) in &self.timers {
+            exchange(*timer, left);
+        }
+        Ok(())
+    }
+}
+
+fn stopped() -> itimerval {
+    let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    itimerval { it_interval: never, it_value: never }
+}
+
+/// Sets a timer. Returns the time that was left.
+fn exchange(timer: c_int, new: &itimerval) -> itimerval {
+    let mut before = stopped();
+    // SAFETY: both are live.
+    unsafe { libc::setitimer(timer, new, &mut before) };
+    before
 }

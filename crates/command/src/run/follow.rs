@@ -1,4 +1,4 @@
-//! Reads along in recordings whose ring fills up, so that the report has what gives way.
+//! Reads recordings while they are written, before records are overwritten, so that the report has all of them.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
@@ -11,12 +11,12 @@ use syncedmem_trace_reader::{Item, Stream};
 
 use crate::report::read::Open;
 
-/// Half a ring lasts longer: two million events.
+/// Half a ring takes longer to fill: two million events.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Follower {
-    /// `None` if no thread could be started.
+    /// `None` if the thread could not be started.
     thread: Option<(Sender<()>, JoinHandle<Followed>)>,
 }
 
@@ -34,7 +34,7 @@ impl Follower {
         Follower { thread: thread::Builder::new().spawn(follow).ok().map(|thread| (end, thread)) }
     }
 
-    /// With their files, read to their ends.
+    /// Stops, and returns the files with their contents.
     pub fn finish(self) -> Vec<(PathBuf, Open)> {
         let Some((end, thread)) = self.thread else { return Vec::new() };
         drop(end);
@@ -58,7 +58,7 @@ impl Followed {
                 one.read();
                 continue;
             }
-            // The report says what is wrong with a file.
+            // Errors are ignored: the report names files that cannot be read.
             let stream = File::open(&path).ok().and_then(|file| Stream::new(file).ok());
             if let Some(stream) = stream.filter(Stream::is_filling) {
                 self.0.entry(path).or_insert(One { stream, open: Open::default() }).read();
@@ -74,7 +74,7 @@ impl Followed {
 impl One {
     fn read(&mut self) {
         let mut items = VecDeque::new();
-        // An error shows as records that are missing.
+        // After an error, the report says that records are missing.
         let _ = self.stream.follow(&mut items);
         self.take(items);
     }
@@ -105,7 +105,7 @@ mod tests {
     use crate::report::read;
 
     #[test]
-    fn what_gives_way_between_two_looks_is_reported() {
+    fn records_that_are_overwritten_between_two_looks_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let (calm, busy) = (Recording::new(&process(6)), Recording::new(&process(7)));

@@ -2,7 +2,6 @@
 
 mod child;
 mod follow;
-mod inherited;
 mod outcome;
 mod recordings;
 pub mod settings;
@@ -22,9 +21,9 @@ use settings::Settings;
 
 /// Run a program with the library preloaded, and report on its memory at its end.
 ///
-/// The report goes to standard error, behind the output of the program. The program gets its arguments, input, output,
-/// signals and alarms as if it had been started directly, and its exit status becomes that of this command; SIGKILL to
-/// this command ends it too. Programs that it starts run on the library, too. (A signal to the whole process group
+/// The report goes to standard error, after the output of the program. The program gets its arguments, input, output,
+/// signals and alarms as if it had been started directly, and its exit status becomes that of this command. SIGKILL to
+/// this command ends the program too. Programs that it starts also use the library. (A signal to the whole process group
 /// reaches the program twice, as from timeout(1) without --foreground.)
 #[derive(Debug, Args)]
 #[command(override_usage = "syncedmem run [OPTIONS] [--] <PROGRAM> [ARGUMENT]...")]
@@ -49,7 +48,7 @@ pub struct Options {
     /// Write the report to FILE, in place of what is there.
     #[arg(short, long, value_name = "FILE", conflicts_with = "report", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// Write no report to standard error: what is wrong with the run remains.
+    /// Write no report to standard error, only what is wrong with the run.
     #[arg(short, long, conflicts_with = "report")]
     quiet: bool,
     /// The libsyncedmem.so to preload, or its folder [default: the one that belongs to this command].
@@ -68,7 +67,7 @@ pub struct Options {
     program: Vec<OsString>,
 }
 
-/// Exit status: the program was not started because of an error of this command.
+/// Exit status if this command could not start the program.
 const NOT_STARTED: u8 = 125;
 
 pub fn run(options: &Options) -> ExitCode {
@@ -125,10 +124,10 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     Ok(Prepared { library, environment, report, recordings })
 }
 
-/// The dynamic linker puts other words in their place.
+/// Words that the dynamic linker replaces.
 const TOKENS: [&str; 6] = ["$ORIGIN", "$LIB", "$PLATFORM", "${ORIGIN}", "${LIB}", "${PLATFORM}"];
 
-/// Before its previous value.
+/// LD_PRELOAD: the libraries, before its earlier value.
 fn preload<'a>(libraries: impl Iterator<Item = &'a PathBuf>) -> Result<OsString, String> {
     let mut files = Vec::new();
     for library in libraries {

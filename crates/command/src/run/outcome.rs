@@ -26,7 +26,7 @@ pub enum Report {
 impl Report {
     pub fn begin(file: Option<&Path>, is_kept: bool) -> Result<Report, String> {
         let Some(path) = file else { return Ok(if is_kept { Report::Kept } else { Report::Shown }) };
-        // Absolute: the program may change its folder.
+        // Absolute: the program may change its working directory.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         check(&path).map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
         Ok(Report::File(path))
@@ -65,7 +65,7 @@ impl Report {
     }
 
     fn give(self, trace: &Trace, shown: Shown) {
-        let text = report::text::Text { trace, shown }.to_string();
+        let text = report::text::of(trace, shown);
         match self {
             Report::Shown => say::beside(format_args!("\n{}", text.trim_end())),
             Report::Kept => trace.processes.iter().flat_map(report::facts::Process::first_lines).for_each(say::error),
@@ -77,7 +77,7 @@ impl Report {
     }
 }
 
-/// What the system says of the program's end, and what that says of the process that it waited for.
+/// Adds the end of the program as the system reports it, and what that shows about a process that the program waited for.
 fn explain(trace: &mut Trace, finished: &Finished) {
     let signal_of_another = match finished.ended {
         // A shell's status for a signal.
@@ -94,7 +94,7 @@ fn explain(trace: &mut Trace, finished: &Finished) {
             }
             match finished.ended {
                 Ended::Signalled(signal) => ending.how = How::Killed { signal },
-                // By _exit or quick_exit: only the end mark is missing.
+                // The process called _exit or quick_exit: only the end mark is missing.
                 Ended::Exited(_) if is_unknown => ending.how = How::Whole,
                 Ended::Exited(_) => {}
             }
@@ -107,7 +107,7 @@ fn explain(trace: &mut Trace, finished: &Finished) {
     }
 }
 
-/// Refuses the same files as the library, before the program starts.
+/// Refuses the files that the library refuses, before the program starts.
 fn check(path: &Path) -> Result<(), String> {
     match fs::symlink_metadata(path) {
         Ok(about) if about.is_symlink() => Err(IS_LINK.to_string()),
@@ -119,7 +119,7 @@ fn check(path: &Path) -> Result<(), String> {
 
 fn nothing_recorded(finished: &Finished, command: &[OsString], library: &Path, folder: &Path) -> String {
     let probe = folder.join("probe");
-    // A process without space says so itself, and leaves no file.
+    // A process that found no space has said so, and left no file.
     if let Err(error) = fs::write(&probe, [0; 4096]).and_then(|()| fs::remove_file(&probe)) {
         return format!(
             "nothing was recorded: {} cannot be written: {}; make room, or set TMPDIR",
@@ -135,7 +135,7 @@ fn nothing_recorded(finished: &Finished, command: &[OsString], library: &Path, f
     }
 }
 
-/// Its `SyncedMemory` is another class, which the library would corrupt.
+/// The reason if the program's `SyncedMemory` is another class, which the library would corrupt.
 pub fn must_not_run(program: &OsStr) -> Option<String> {
     let examined = Examined::read(&doctor::locate(program)?).ok()?;
     let other = examined.other_layout()?;
@@ -146,7 +146,7 @@ pub fn must_not_run(program: &OsStr) -> Option<String> {
     ))
 }
 
-/// As far as the program's files show it: that the library was not called only where no call can reach it.
+/// The reason why the library was not called, as far as the program's files show it.
 fn never_called(command: &[OsString], library: &Path) -> String {
     let name = command[0].to_string_lossy();
     let unknown = format!("{name} recorded nothing");
@@ -155,7 +155,7 @@ fn never_called(command: &[OsString], library: &Path) -> String {
         None => return unknown,
         Some(Ok(verdict)) => verdict,
         Some(Err(error @ (Unreadable::Script(_) | Unreadable::NotElf))) => {
-            // The system runs a text without a first line that names one by the shell.
+            // The shell runs a text whose first line names no interpreter.
             let interpreter = if let Unreadable::Script(interpreter) = error { interpreter } else { "/bin/sh".into() };
             return format!(
                 "{unknown}: it is a script, run by {}. Check the program that it starts: syncedmem doctor PROGRAM",

@@ -1,4 +1,4 @@
-//! The folder that every process of the program records to, and what becomes of it.
+//! The folder that every process of the program records to. At the end the recordings are kept or removed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -14,23 +14,23 @@ use syncedmem_trace_reader::family::{self, Member};
 use tempfile::TempDir;
 
 use super::follow::Follower;
+use crate::report::input::RUN;
 use crate::report::read::Open;
 use crate::say;
-use crate::unfinished::RUN;
 
 pub const IS_LINK: &str = "it is a symbolic link, which is not followed; name the file itself";
 pub const NO_FILE: &str = "it is not a regular file; name one";
 
 #[derive(Debug)]
 pub struct Recordings {
-    /// Removed when this is dropped.
+    /// The folder is removed when this is dropped.
     folder: TempDir,
     kept: Option<PathBuf>,
     follower: Option<Follower>,
 }
 
 impl Recordings {
-    /// In TMPDIR, or beside the recording that is kept, so that it can be moved.
+    /// Creates the folder in TMPDIR, or beside the recording that is kept, so that files can be renamed.
     pub fn begin(trace: Option<&Path>) -> Result<Recordings, String> {
         let kept = trace.map(kept).transpose()?;
         let (name, hint) = match &kept {
@@ -50,7 +50,7 @@ impl Recordings {
         self.folder.path()
     }
 
-    /// Of SYNCEDMEM_TRACE: a file for each process. Percent signs are doubled: they mean nothing.
+    /// The value of SYNCEDMEM_TRACE: a file for each process. Percent signs of the folder are doubled.
     pub fn setting(&self) -> OsString {
         let mut name = Vec::new();
         for &byte in self.folder().as_os_str().as_bytes() {
@@ -64,7 +64,7 @@ impl Recordings {
         self.follower.take().map(Follower::finish).unwrap_or_default()
     }
 
-    /// False too if the folder cannot be read.
+    /// Whether there are recordings. False also if the folder cannot be read.
     pub fn are_there(&self) -> bool {
         fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_some())
     }
@@ -84,12 +84,12 @@ impl Recordings {
     }
 }
 
-/// The absolute path, because the program may change its folder. Refuses a file that holds something else.
+/// The absolute path: the program may change its working directory. Refuses a file that contains something else.
 fn kept(file: &Path) -> Result<PathBuf, String> {
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
     let refused = |why: &str| Err(format!("{} cannot be written: {why}", file.display()));
     if file.extension().is_some_and(|end| end == "json") {
-        return refused("a trace is no JSON; give it another name, and export it then: syncedmem export FILE");
+        return refused("a trace is not JSON; give it another name, and export it later: syncedmem export FILE");
     }
     match fs::symlink_metadata(&file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -113,7 +113,7 @@ fn begins_alike(file: &Path) -> bool {
     read.is_ok() && (beginning.starts_with(&MAGIC) || is_unfinished(&beginning))
 }
 
-/// To FILE, and to FILE with their names behind it, as one run. Those of the run that FILE had are removed.
+/// Renames the recordings to FILE and FILE.NAME, as one run. Recordings of the earlier run of FILE are removed.
 fn move_all(members: &[Member], file: &Path) -> io::Result<()> {
     let Some((first, others)) = members.split_first() else { return Ok(()) };
     let before = family::of(file).map(|(before, _)| before).unwrap_or_default();
@@ -128,7 +128,7 @@ fn move_all(members: &[Member], file: &Path) -> io::Result<()> {
             .write_all_at(&first.run.to_le_bytes(), RUN_AT)?;
         let mut name = file.as_os_str().to_owned();
         name.push(".");
-        // Not the process's id: a process that executes programs has several recordings.
+        // The name and not the process id: a process that executes programs has several recordings.
         name.push(member.path.file_name().unwrap_or_default());
         fs::rename(&member.path, OsStr::new(&name))?;
     }

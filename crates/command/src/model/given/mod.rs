@@ -1,6 +1,5 @@
 //! The arrays of a safetensors or npz file.
 
-mod npy;
 mod npz;
 mod safetensors;
 
@@ -16,7 +15,7 @@ use flate2::read::DeflateDecoder;
 
 use super::types::Format;
 
-/// The open file, and its arrays.
+/// Opens a file and lists its arrays.
 pub fn open(path: &Path, format: Format) -> Result<(Arc<File>, Vec<Given>), String> {
     let failed = |error| format!("cannot be opened: {error}; check the path and the file's permissions");
     let Some((file, _)) = caffemodel::open_regular(path).map_err(failed)? else {
@@ -35,12 +34,12 @@ pub enum Type {
     Of(Element),
     /// The upper half of a float.
     Bfloat16,
-    /// One that no model has, by its name.
+    /// The name of a type that no model has.
     Other(String),
 }
 
 impl Type {
-    /// What its values are read as.
+    /// The type that values are read as.
     pub fn element(&self) -> Option<Element> {
         match self {
             Self::Of(element) => Some(*element),
@@ -78,7 +77,7 @@ pub struct Given {
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub at: u64,
-    /// As they are in the file.
+    /// Bytes in the file.
     pub bytes: u64,
     pub is_deflated: bool,
     /// The checksum of the unpacked bytes, and their number.
@@ -88,12 +87,12 @@ pub struct Stored {
 }
 
 impl Given {
-    /// `None`: more values than can be.
+    /// `None` if the number of values overflows.
     pub fn count(&self) -> Option<u64> {
         count(&self.shape)
     }
 
-    /// Of the values, unpacked.
+    /// Bytes of the unpacked values.
     pub fn bytes(&self) -> u64 {
         let Stored { bytes, checksum, header, .. } = self.stored;
         checksum.map_or(bytes, |(_, unpacked)| unpacked).saturating_sub(header)
@@ -122,7 +121,7 @@ impl Stored {
     }
 }
 
-/// Read without moving the file's own position.
+/// A part of a file, which is read without moving the position of the file.
 struct PartOfFile {
     file: Arc<File>,
     at: u64,
@@ -164,12 +163,12 @@ impl Read for Checked {
 struct Widened(Box<dyn Read>);
 
 impl Read for Widened {
-    /// Fills whole floats: a caller asks for whole values.
+    /// Fills whole floats: callers read whole values.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let length = into.len() / 4 * 4;
         let (halves, _) = into.split_at_mut(length / 2);
         self.0.read_exact(halves)?;
-        // From the last on: a float takes the place of halves that were widened before.
+        // The order is from the last to the first: a float overwrites halves that were widened already.
         for number in (0..length / 4).rev() {
             let (low, high) = (into[2 * number], into[2 * number + 1]);
             into[4 * number..4 * number + 4].copy_from_slice(&[0, 0, low, high]);

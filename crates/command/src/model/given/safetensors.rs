@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use super::{Given, PartOfFile, Stored, Type};
 use crate::model::types;
 
-/// The format's own package refuses longer ones too.
+/// The package of the format refuses longer headers too.
 const LONGEST_HEADER: u64 = 100_000_000;
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ pub fn list(file: &Arc<File>) -> Result<Vec<Given>, String> {
     }
 }
 
-/// The arrays, whose `stored` has the offsets of the first byte and behind the last one behind the header. Nothing else of the header is kept.
+/// The arrays of a header. Until `list` has read them all, `stored` has the offsets of the first byte and after the last.
 struct Header(Vec<Given>);
 
 impl<'de> Deserialize<'de> for Header {

@@ -1,14 +1,14 @@
 //! The arrays of a safetensors or npz file.
 
 use caffemodel::Shape;
-use indicatif::HumanBytes;
 use serde::{Serialize, Serializer};
+use syncedmem_core::text::Size;
 
 use super::{Options, RANGE, ShownArray, cells, table};
 use crate::model::given::{self, Given};
 use crate::model::types::Format;
 use crate::model::values::ValueRange;
-use crate::{progress, say};
+use crate::say;
 
 #[derive(Serialize)]
 struct ShownFile<'g> {
@@ -18,7 +18,7 @@ struct ShownFile<'g> {
     arrays: ShownArrays<'g>,
 }
 
-/// There may be very many: each is made when it is shown.
+/// Each row is made when it is shown: there may be very many.
 #[derive(Clone, Copy)]
 struct ShownArrays<'g> {
     given: &'g [Given],
@@ -30,7 +30,7 @@ struct ShownArrays<'g> {
 struct ShownGiven<'g> {
     name: &'g str,
     shape: &'g [u64],
-    /// Its bytes are those of the values: packed ones take less in the file.
+    /// The bytes are those of the unpacked values.
     #[serde(flatten)]
     array: ShownArray,
 }
@@ -54,13 +54,11 @@ impl Serialize for ShownArrays<'_> {
 pub fn show(options: &Options, format: Format) -> Result<(), String> {
     let (file, given) = given::open(&options.file, format)?;
     let ranged = if options.ranges { &given[..] } else { &[] };
-    let bar = progress::bar(ranged.iter().map(Given::bytes).sum(), "reading");
     let found = ranged.iter().map(|given| {
-        let found = ValueRange::in_given(given, &file, &bar);
+        let found = ValueRange::in_given(given, &file);
         found.map_err(|error| format!("{} cannot be read: {error}; save it again", given.name))
     });
     let found = found.collect::<Result<Vec<_>, String>>()?;
-    bar.finish_and_clear();
     let bytes = file.metadata().map_or(0, |about| about.len());
     let (file, arrays) = (options.file.display().to_string(), ShownArrays { given: &given, found: &found });
     let shown = ShownFile { file, kind: format.extension(), bytes, arrays };
@@ -76,7 +74,7 @@ fn print(ShownFile { file, kind, bytes, arrays }: &ShownFile, ranges: bool) {
     let values = arrays.each().fold(0, |sum: u64, given| sum.saturating_add(given.array.count));
     let counted = arrays.given.len();
     let plural = if counted == 1 { "" } else { "s" };
-    say::line(format_args!("{file}: {kind}, {counted} array{plural}, {values} values, {}", HumanBytes(*bytes)));
+    say::line(format_args!("{file}: {kind}, {counted} array{plural}, {values} values, {}", Size(*bytes)));
     say::line("");
     let mut head = vec!["array", "shape", "values", "bytes"];
     if ranges {

@@ -8,13 +8,13 @@ use std::process::ExitCode;
 
 use caffemodel::{Array, At, Blob, Dialect, Error, Model, Shape, State, Version};
 use clap::{Args, ValueHint};
-use indicatif::{HumanBytes, ProgressBar};
 use serde::Serialize;
+use syncedmem_core::text::Size;
 
 use super::arrays;
 use super::types::Format;
 use super::values::ValueRange;
-use crate::{progress, say};
+use crate::say;
 
 /// Show the layers of a model file: types, shapes and bytes. Takes milliseconds for a file of any size.
 #[derive(Debug, Args)]
@@ -77,13 +77,13 @@ struct ShownTexts<'m> {
 #[derive(Serialize)]
 struct ShownBlob<'m> {
     shape: &'m [i64],
-    /// Without the leading ones of legacy dimensions.
+    /// The shape without the leading ones of legacy dimensions.
     shape_in_net: &'m [i64],
     written_by: &'static str,
     data: ShownArray,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<ShownArray>,
-    /// Why its values cannot be read.
+    /// The reason why its values cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
@@ -106,11 +106,7 @@ pub fn run(options: &Options) -> ExitCode {
         };
     }
     let shown = Model::open(&options.file).and_then(|model| {
-        let bytes = if options.ranges { arrays::bytes(&model, &arrays::places(&model)) } else { 0 };
-        let bar = progress::bar(bytes, "reading");
-        let shown = show(&model, options, &bar);
-        bar.finish_and_clear();
-        print(&shown?, options);
+        print(&show(&model, options)?, options);
         Ok(())
     });
     match shown {
@@ -119,11 +115,11 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
-fn show<'m>(model: &'m Model, options: &Options, bar: &ProgressBar) -> Result<ShownModel<'m>, Error> {
+fn show<'m>(model: &'m Model, options: &Options) -> Result<ShownModel<'m>, Error> {
     let layers = (0..).zip(model.layers()).map(|(number, layer)| {
         let blobs = (0..).zip(layer.blobs()).map(|(blob, found)| {
             let shape_in_net = layer.shape_in_net(blob).unwrap_or(found.shape());
-            show_blob(model, At::data(number, blob), found, shape_in_net, options.ranges, bar)
+            show_blob(model, At::data(number, blob), found, shape_in_net, options.ranges)
         });
         let version = match layer.version() {
             Version::V0 => "V0",
@@ -156,11 +152,10 @@ fn show_blob<'m>(
     blob: &'m Blob,
     shape_in_net: &'m [i64],
     ranges: bool,
-    bar: &ProgressBar,
 ) -> Result<ShownBlob<'m>, Error> {
     let problem = model.array(at).err().map(|error| error.to_string());
     let array = |array: &Array, at: At| -> Result<ShownArray, Error> {
-        let found = if ranges && problem.is_none() { Some(ValueRange::in_array(model, at, bar)?) } else { None };
+        let found = if ranges && problem.is_none() { Some(ValueRange::in_array(model, at)?) } else { None };
         Ok(ShownArray { element: array.element().to_string(), count: array.count(), bytes: array.bytes(), found })
     };
     let data = array(blob.data(), at)?;
@@ -186,7 +181,7 @@ fn print(shown: &ShownModel, options: &Options) {
         "Caffe2 net" => format!("{} outputs, ", shown.layers.len()),
         _ => String::new(),
     };
-    let bytes = HumanBytes(shown.bytes);
+    let bytes = Size(shown.bytes);
     let counted = arrays::counted(blobs().count());
     say::line(format_args!("{}: {}{name}, {layers}{counted}, {values} values, {bytes}", shown.file, shown.kind));
     if let Some(state) = &shown.state {
@@ -230,7 +225,7 @@ fn rows(shown: &ShownModel, ranges: bool) -> Vec<Vec<String>> {
     rows
 }
 
-/// Of the columns from the shape on.
+/// The cells from the column of the shape on.
 fn cells(shape: &dyn Display, array: &ShownArray) -> Vec<String> {
     let cells = [shape.to_string(), array.element.clone(), array.bytes.to_string()].into_iter();
     cells.chain(array.found.map(range).into_iter().flatten()).collect()
@@ -244,15 +239,15 @@ fn range(found: ValueRange) -> [String; 3] {
     [number(found.min), number(found.max), if others == 0 { String::new() } else { others.to_string() }]
 }
 
-/// Six digits behind the point, or an exponent where they would say nothing.
+/// Six digits after the point, or an exponent if they would not show the value.
 fn short(value: f64) -> String {
     if value == 0.0 || (1e-3..1e6).contains(&value.abs()) { format!("{value:.6}") } else { format!("{value:.5e}") }
 }
 
-/// A longer name stands out of its column, and widens it no further.
+/// Letters of a column, at most. A longer name does not widen its column.
 const WIDEST: usize = 60;
 
-/// Columns of numbers, from `first_number` on, are aligned to the right, the others to the left.
+/// Prints a table. Columns from `first_number` on are numbers, which are aligned to the right.
 fn table<R: Iterator<Item = Vec<String>>>(rows: impl Fn() -> R, first_number: usize) {
     let mut widths = Vec::new();
     for row in rows() {

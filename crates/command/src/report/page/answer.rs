@@ -1,13 +1,18 @@
 //! The first screen: the peak, who held it, the cost of a batch and of copies and fills, and what is worth doing.
 
 use super::html::Html;
+use super::tables::sortable;
 use super::{KINDS, peaks};
-use crate::report::amount::Percent;
+use crate::report::Shown;
 use crate::report::facts::Process;
-use crate::report::lists::{List, ROWS, at_peak};
-use crate::report::sentences::{self, percent};
-use crate::report::shown::Shown;
+use crate::report::rows::{CERTAINTY, CHANGE, IN_PLACE, InPlace, NOT_KNOWN, SEEN, TO_DO};
+use crate::report::sentences::{self, Count, Counted, List, Percent, ROWS, at_peak, percent};
 use syncedmem_core::text::Size;
+
+/// Number of places that advice lists.
+const PLACES: usize = 12;
+/// A longer list is folded.
+const OPEN: usize = 3;
 
 pub fn write(html: &mut Html, process: &Process, shown: Shown) {
     html.markup("<section class=\"answer\"><h3>In short</h3>");
@@ -19,7 +24,7 @@ pub fn write(html: &mut Html, process: &Process, shown: Shown) {
         return;
     }
     html.markup("<p class=\"headline\">").text(sentences::peak_line(process)).markup("</p>");
-    // The scarcest first, as in the text.
+    // The scarcest kind first, as in the text.
     for (kind, key, name) in KINDS.into_iter().rev().filter(|&(kind, ..)| peaks(process)[kind as usize] > 0) {
         let peak = peaks(process)[kind as usize];
         html.markup("<div class=\"kind ").markup(key).markup("\"><h4>").markup(name);
@@ -35,7 +40,7 @@ pub fn write(html: &mut Html, process: &Process, shown: Shown) {
     html.markup("</section>");
 }
 
-/// Each row lies on a bar as long as its share.
+/// Writes rows on bars as long as their shares.
 fn table(html: &mut Html, key: &'static str, List { by, rows }: &List, peak: u64) {
     html.markup("<table>").heads(&[by, "#Bytes", "#Share"]);
     for (who, bytes) in rows {
@@ -48,4 +53,43 @@ fn table(html: &mut Html, key: &'static str, List { by, rows }: &List, peak: u64
         html.number(*bytes, Percent { part: *bytes, of: peak }).markup("</tr>");
     }
     html.markup("</tbody></table>");
+}
+
+pub fn advice(html: &mut Html, process: &Process) {
+    let (is_there, is_worth) = (!process.in_place.is_empty(), process.is_worth_doing());
+    if !is_there && process.bound_that_ended().is_some() {
+        return;
+    }
+    html.markup("<section class=\"advice\"><h3>Advice</h3>");
+    if !is_worth && process.bound_that_ended().is_none() {
+        html.markup("<p>Nothing worth doing.</p>");
+    }
+    if is_there && !is_worth {
+        html.markup("<details><summary>1 piece of advice would save less than a thousandth of the peak</summary>");
+    }
+    if is_there {
+        card(html, process);
+    }
+    html.markup(if is_there && !is_worth { "</details></section>" } else { "</section>" });
+}
+
+fn card(html: &mut Html, process: &Process) {
+    let places = &process.in_place;
+    html.markup("<ol><li data-rule=\"").markup(IN_PLACE).markup("\"><h4>").markup(CHANGE).markup(": ").markup(IN_PLACE);
+    html.markup(" <span class=\"badge\">").markup(CERTAINTY).markup("</span></h4><p>");
+    html.markup(SEEN).markup("</p><p class=\"todo\">").markup(TO_DO).markup("</p><p>");
+    html.text(sentences::saving_line(process)).markup(".</p>");
+    html.markup(if places.len() > OPEN { "<details>" } else { "<details open>" }).markup("<summary>");
+    html.text(Counted(places.len() as u64, "place", "places")).markup("</summary>");
+    sortable(html, "Where", &["Layers", "#Memory saved"]);
+    for InPlace { layers, change, bytes, .. } in places.iter().take(PLACES) {
+        html.markup("<tr><th scope=\"row\" class=\"who\">").place(layers);
+        html.markup("<small>").place(change).markup("</small></th>").number(*bytes, Size(*bytes)).markup("</tr>");
+    }
+    html.markup("</tbody></table></div>");
+    let more = places.len().saturating_sub(PLACES);
+    if more > 0 {
+        html.markup("<p class=\"none\">").text(Count(more as u64)).markup(" more places, each of them worth less.</p>");
+    }
+    html.markup("</details><p class=\"unknown\">").markup(NOT_KNOWN).markup("</p></li></ol>");
 }

@@ -1,18 +1,22 @@
-//! Memory and copies over time.
+//! Figures over time: memory, shared memory by layer, passes through nets, and copies.
 
-use super::arena::arena;
-use super::chart::{Scale, axis, begin, end, stretches};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::chart::{Band, Scale, axis, begin, chart, columns, end, held_table, largest, stacks, stretches};
 use super::html::Html;
-use super::passes::passes;
-use super::stacks::{Band, chart, columns, stacks};
 use super::{KINDS, bytes, peaks};
+use crate::report::arena::Step;
 use crate::report::facts::Process;
-use crate::report::held::Column;
+use crate::report::sentences::Count;
+use crate::report::timeline::Column;
 use syncedmem_core::text::{Duration, Size};
+use syncedmem_trace::event::PassKind;
 
+/// Number of rows of a table about time.
 const ROWS: usize = 24;
 
-/// Of the process number `place` of `of`: more of them get fewer columns each.
+/// Writes the figures of process number `place` of `of`. With more processes each gets fewer columns.
 pub fn write(html: &mut Html, process: &Process, place: usize, of: usize) {
     let (columns, width) = columns(process, of);
     if columns.is_empty() {
@@ -75,7 +79,7 @@ fn copies(html: &mut Html, columns: &[Column], width: u64) {
     html.markup("</figure>");
 }
 
-/// Folded. `cells`: those of a row, which is a part of the columns.
+/// Writes a folded table. `cells` returns the cells of a row, which is a part of the columns.
 fn table(
     html: &mut Html,
     name: &'static str,
@@ -92,4 +96,108 @@ fn table(
         html.markup("</tr>");
     }
     html.markup("</tbody></table></div></details>");
+}
+
+/// Number of steps that have a column.
+const STEPS: usize = 2048;
+/// Number of holders in a hover text and in a row.
+const NAMED: usize = 3;
+
+/// What shared memory was used for while each layer was executed.
+fn arena(html: &mut Html, process: &Process) {
+    let steps = &process.arena[..process.arena.len().min(STEPS)];
+    for (kind, key, name) in KINDS {
+        let fullest = steps.iter().enumerate().max_by_key(|(place, step)| (step.bytes(kind), Reverse(*place)));
+        let Some((place, fullest)) = fullest.filter(|(_, step)| step.bytes(kind) > 0) else { continue };
+        let peak = fullest.bytes(kind);
+        html.markup("<figure class=\"arena\"><figcaption><h3>Shared memory by layer</h3><p>").markup(name);
+        html.markup(" memory of the arena that was in use while each layer was executed, in the order of a pass: at most <span data-fact=\"lent.");
+        html.markup(key).markup("\" data-v=\"").text(peak).markup("\">").text(Size(peak)).markup("</span>, in ");
+        html.text(format_args!("{}, {}", fullest.layer, fullest.pass));
+        html.markup(". A block whose contents are no longer needed serves later layers.</p></figcaption>");
+        html.markup("<div class=\"stack\"><div>");
+        let mut bands: HashMap<&str, Band> = HashMap::new();
+        for (place, step) in steps.iter().enumerate() {
+            for (who, bytes) in &step.lent[kind as usize] {
+                bands.entry(who).or_insert_with(|| Band::new(who, None, steps.len())).values[place] = *bytes;
+            }
+        }
+        let bands = largest(bands);
+        begin(html, steps.len(), peak, Scale::Bytes);
+        html.markup(name).markup(" memory in use by layer\">");
+        chart(html, &bands, steps.len());
+        for (place, step) in steps.iter().enumerate() {
+            html.markup("<rect class=\"hint\" x=\"").text(place).markup("\" width=\"1\" height=\"").text(peak);
+            html.markup("\"><title>").text(format_args!("{}, {}: {}", step.layer, step.pass, Size(step.bytes(kind))));
+            step.lent[kind as usize].iter().take(NAMED).for_each(|(who, bytes)| {
+                html.text(format_args!("\n{who}: {}", Size(*bytes)));
+            });
+            html.markup("</title></rect>");
+        }
+        end(html);
+        pass_axis(html, steps);
+        html.markup("</div>");
+        held_table(html, &bands, "Name or place", peak, place);
+        html.markup("</div><details><summary>Shared memory by layer as a table</summary><div class=\"scroll\"><table>");
+        html.heads(&["Layer", "Pass", "#In use", "By, the largest first"]);
+        for step in steps {
+            html.markup("<tr><th scope=\"row\" class=\"who\">").text(&step.layer).markup("</th><td>").markup(step.pass);
+            html.markup("</td>").number(step.bytes(kind), Size(step.bytes(kind))).markup("<td>");
+            let lent = &step.lent[kind as usize];
+            let named: Vec<_> = lent.iter().take(NAMED).map(|(who, bytes)| format!("{who} {}", Size(*bytes))).collect();
+            html.text(named.join(", ")).markup(if lent.len() > NAMED { ", …" } else { "" }).markup("</td></tr>");
+        }
+        html.markup("</tbody></table></div></details></figure>");
+    }
+}
+
+/// Writes an axis that shows where each pass begins.
+fn pass_axis(html: &mut Html, steps: &[Step]) {
+    html.markup("<div class=\"axis\" aria-hidden=\"true\">");
+    let mut before = None;
+    for (place, step) in steps.iter().enumerate() {
+        let percent = place as f64 / steps.len() as f64 * 100.0;
+        // A label needs a tenth of the axis.
+        if before.is_none_or(|(pass, at)| pass != step.pass && percent > at + 10.0 && percent < 90.0) {
+            html.markup("<span style=\"left:").text(format_args!("{percent:.2}")).markup("%\">").markup(step.pass);
+            html.markup("</span>");
+            before = Some((step.pass, percent));
+        }
+    }
+    html.markup("</div>");
+}
+
+/// In the order of [`PassKind::ALL`].
+const COLOURS: [usize; 4] = [1, 4, 6, 5];
+
+/// Writes how much of each column passes through nets took.
+fn passes(html: &mut Html, process: &Process, columns: &[Column], width: u64) {
+    let kinds: Vec<_> = PassKind::ALL.into_iter().filter(|&kind| process.timeline.passes(kind).count > 0).collect();
+    if kinds.is_empty() {
+        return;
+    }
+    let band = |&kind: &PassKind| {
+        let values = columns.iter().map(|column| column.passes[kind as usize]).collect();
+        Band { name: kind.name(), colour: Some(COLOURS[kind as usize]), values }
+    };
+    let bands: Vec<_> = kinds.iter().map(band).collect();
+    let all = columns.iter().map(|column| column.passes.into_iter().fold(0, u64::saturating_add));
+    html.markup("<figure class=\"passes\"><figcaption><h3>Passes through nets</h3><p>Time in them, in each ")
+        .text(Duration(width));
+    html.markup("; of several threads, their sum.</p></figcaption><div class=\"stack\"><div>");
+    begin(html, columns.len(), all.max().unwrap_or(0).max(width), Scale::Time);
+    html.markup("Passes through nets\">");
+    chart(html, &bands, columns.len());
+    end(html);
+    axis(html, width.saturating_mul(columns.len() as u64));
+    html.markup("</div><div class=\"held\"><table>").heads(&["Pass", "#Count", "#Time", "#Each"]);
+    for kind in kinds {
+        let (sum, name) = (process.timeline.passes(kind), kind.name());
+        html.band(COLOURS[kind as usize], name);
+        html.fact(format_args!("passes.{name}.count"), sum.count, Count(sum.count));
+        html.fact(format_args!("passes.{name}.time"), sum.nanoseconds, Duration(sum.nanoseconds));
+        let each = sum.nanoseconds / sum.count;
+        html.number(each, Duration(each)).markup("</tr>");
+    }
+    html.markup("</tbody></table></div></div></figure>");
 }

@@ -1,23 +1,23 @@
-//! Memory at the peak by call site, as a flame graph: callers above what they called, objects' roles and names below. A
-//! frame is as wide as its share of the peak. On a narrow screen the style makes it a list.
+//! Memory at the peak by call site, as a flame graph: callers above the functions that they called, then roles and names of
+//! objects. A frame is as wide as its share of the peak. On a narrow screen the style makes the graph a list.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::html::Html;
 use super::{KINDS, peaks};
-use crate::report::amount::Percent;
 use crate::report::facts::Process;
-use crate::report::role::Role;
+use crate::report::layers::Role;
+use crate::report::sentences::Percent;
 use syncedmem_core::text::Size;
 
-/// Frames below this share of a graph are joined; the page's graphs share the frames.
+/// Frames below one part in this many are joined. Several processes on a page share the frames.
 const FRAMES: u64 = 128;
 const LEAST: u64 = 16;
-/// The list of a narrow screen is without those below this share.
+/// The list of a narrow screen leaves out frames below one part in this many.
 const TINY: u64 = 50;
 
-/// Of one call site.
+/// Number of frames of one call site.
 const DEPTH: usize = 32;
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct FlameFrame<'a> {
     text: &'a str,
     bytes: u64,
     below: Vec<FlameFrame<'a>>,
-    /// Their places, by text.
+    /// Places in `below`, by text.
     places: HashMap<&'a str, usize>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> FlameFrame<'a> {
         self.below[at].add(bytes, frames);
     }
 
-    /// By bytes; joins frames below `least`.
+    /// Sorts by bytes, and joins frames below `least`.
     fn sort(&mut self, least: u64) {
         let (mut large, small): (Vec<_>, Vec<_>) = self.below.drain(..).partition(|frame| frame.bytes >= least);
         large.sort_by_key(|frame| (Reverse(frame.bytes), frame.text));
@@ -53,7 +53,7 @@ impl<'a> FlameFrame<'a> {
     }
 }
 
-/// The frames in a place's text, the outermost first.
+/// The frames in the text of a place, the outermost first.
 fn path(place: &str) -> impl Iterator<Item = &str> {
     let (frames, module) = match place.strip_suffix(')').and_then(|place| place.rsplit_once(" (")) {
         Some((frames, module)) => (frames, Some(module)),
@@ -62,7 +62,7 @@ fn path(place: &str) -> impl Iterator<Item = &str> {
     module.into_iter().chain(frames.rsplit(", from ").take(DEPTH))
 }
 
-/// For each kind of memory. `of`: the number of processes on the page.
+/// Writes a graph for each kind of memory. `of` is the number of processes on the page.
 pub fn write(html: &mut Html, process: &Process, of: usize) {
     if peaks(process) == [0; 3] {
         return;
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn many_frames_beside_each_other_take_linear_time() {
+    fn many_frames_of_one_caller_take_linear_time() {
         let [few, many] = [4_000, 16_000].map(|count| {
             let names: Vec<_> = (0..count).map(|number| format!("layer{number} output")).collect();
             cost(|| {
@@ -150,7 +150,7 @@ mod tests {
                 assert_eq!(all.below.len(), count);
             })
         });
-        // Four times, or 16 where each is looked for among all.
+        // Linear time is four times as much, and quadratic time 16 times.
         assert!(many < 9 * few + TICKS, "{few} ns, and of four times as many {many} ns");
     }
 }

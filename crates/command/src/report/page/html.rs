@@ -1,4 +1,4 @@
-//! Markup is `'static`, so text that was read cannot become markup: all other text is escaped.
+//! Writes HTML. Markup is `'static`, so text that was read from a file cannot become markup: it is escaped.
 
 use std::fmt::{self, Display, Write};
 
@@ -13,14 +13,14 @@ impl Html {
         self
     }
 
-    /// Between tags or in a quoted attribute.
+    /// Writes escaped text, between tags or in a quoted attribute.
     pub fn text(&mut self, text: impl Display) -> &mut Self {
         // Writing to a string cannot fail.
         let _ = write!(Escaped(&mut self.0), "{text}");
         self
     }
 
-    /// The head of a table, and the beginning of its body. A column whose name begins with `#` holds numbers.
+    /// Writes the head of a table and the beginning of its body. A column whose name begins with `#` holds numbers.
     pub fn heads(&mut self, columns: &[&'static str]) -> &mut Self {
         self.markup("<thead><tr>");
         for column in columns {
@@ -32,23 +32,23 @@ impl Html {
         self.markup("</tr></thead><tbody>")
     }
 
-    /// A cell with a number: for people, and raw for sorting.
+    /// Writes a cell with a number: as it is shown, and raw for sorting.
     pub fn number(&mut self, number: u64, shown: impl Display) -> &mut Self {
         self.cell(number).markup(" data-v=\"").text(number).markup("\">").text(shown).markup("</td>")
     }
 
-    /// A number with a name that is unique in this process.
+    /// Writes a cell with a number whose name is unique in this process.
     pub fn fact(&mut self, name: impl Display, number: u64, shown: impl Display) -> &mut Self {
         self.cell(number).markup(" data-fact=\"").text(name).markup("\" data-v=\"").text(number);
         self.markup("\">").text(shown).markup("</td>")
     }
 
-    /// A zero is drawn paler.
+    /// Zeros are drawn paler.
     fn cell(&mut self, number: u64) -> &mut Self {
         self.markup(if number == 0 { "<td class=\"n zero\"" } else { "<td class=\"n\"" })
     }
 
-    /// A place with the points at which its line may break.
+    /// Writes a place, whose line may break after `::`.
     pub fn place(&mut self, place: &str) -> &mut Self {
         self.markup("<bdi>");
         for (part, text) in place.split("::").enumerate() {
@@ -64,7 +64,7 @@ impl Html {
         self.markup("<th scope=\"row\" class=\"who\">").place(who).markup("</th>")
     }
 
-    /// The beginning of a row about a band of a chart: its colour and name.
+    /// Writes the beginning of a row about a band of a chart: its colour and name.
     pub fn band(&mut self, colour: usize, name: &str) -> &mut Self {
         self.markup("<tr><th scope=\"row\" class=\"who\"><i class=\"c").text(colour).markup("\"></i>");
         self.place(name).markup("</th>")

@@ -1,15 +1,10 @@
-//! The page: one self-contained file, with the advice at the top.
+//! The HTML report: one file without references to others, with the advice at the top.
 
-mod advice;
 mod answer;
-mod arena;
 mod chart;
 mod figures;
 mod flame;
 mod html;
-mod passes;
-mod places;
-mod stacks;
 mod tables;
 
 use std::cmp::Reverse;
@@ -17,17 +12,17 @@ use std::collections::HashSet;
 
 use html::Html;
 
-use super::amount::{Count, Counted};
+use super::Shown;
 use super::facts::{Process, Trace};
-use super::shown::Shown;
+use super::sentences::{Count, Counted};
 use syncedmem_core::kind::Kind;
 use syncedmem_core::text::{Duration, Size};
 
 const STYLE: &str = include_str!("style.css");
-/// The page is complete without it. The page names its hash below, so browsers run no other script; tests/page/run prints
-/// the hash.
-const SCRIPT: &str = concat!(include_str!("tables.js"), include_str!("brush.js"), include_str!("flame.js"));
+/// The page names the hash of its script below, so browsers run no other script; tests/page/run prints the hash.
+const SCRIPT: &str = include_str!("page.js");
 
+/// Number of processes that have a section.
 const SECTIONS: usize = 30;
 
 const KINDS: [(Kind, &str, &str); 3] =
@@ -56,7 +51,7 @@ pub fn of(trace: &Trace, options: Shown) -> String {
     html.finish()
 }
 
-/// Those with the most events.
+/// The processes with the most events.
 fn shown(processes: &[Process]) -> HashSet<usize> {
     let mut places: Vec<_> = (0..processes.len()).collect();
     places.sort_by_key(|&place| (Reverse(processes[place].events), place));
@@ -70,7 +65,7 @@ fn begin(html: &mut Html, trace: &Trace) {
     html.markup("<meta name=\"color-scheme\" content=\"light dark\">");
     html.markup(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'sha256-N3jBT2wdmDMsdBAIoOEIo3MNa+EIO81OPzDBawLZwXU='\">",
+         script-src 'sha256-yX6ap7v7YSjdpGTL5ZtJ4dEoTbgnxlpsrsnREkwSHlg='\">",
     );
     html.markup("<title>Memory: ")
         .text(name)
@@ -105,16 +100,16 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize, options:
         html.markup("</section>");
         return;
     }
-    advice::write(html, process);
+    answer::advice(html, process);
     figures::write(html, process, place, of);
     flame::write(html, process, of);
     tables::account(html, process);
-    places::holders(html, process, of);
-    places::callers(html, process, of);
+    tables::holders(html, process, of);
+    tables::callers(html, process, of);
     html.markup("</section>");
 }
 
-/// What the process is, and what bounded its memory.
+/// Writes what the process is, and what limited its memory.
 fn about(html: &mut Html, process: &Process) {
     let lines = process.about.lines();
     if lines.is_empty() {
@@ -134,15 +129,11 @@ fn title(process: &Process) -> &str {
 fn caveats(html: &mut Html) {
     html.markup(
         "<footer><details><summary><h2>Limits of this report</h2></summary><ul>\
-         <li>The library sees that a caller asks for an address, not whether it reads or writes there. A finding that is \
-         certain follows from the calls; whether a possible one is true, only the caller knows.</li>\
-         <li>A caller may use an address at any time after it got it.</li>\
          <li>For a copy on a caller’s stream only the wait is measured.</li>\
          <li>Memory means the blocks of objects. Idle blocks, and other memory of the process, are not in a trace.</li>\
          <li>Blocks are counted in full: up to an eighth more than the request.</li>\
          <li>Objects whose constructor is compiled into the program are attributed to their first access.</li>\
-         <li>Events that are too short to look up their call site count for the place that made the object.</li>\
-         <li>Time saved is an estimate from what this run measured.</li></ul></details></footer>",
+         <li>Short events have no call site: they count for the place that made the object.</li></ul></details></footer>",
     );
 }
 

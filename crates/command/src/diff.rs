@@ -1,19 +1,61 @@
-//! Pairs the processes of two reports, and writes how their figures differ.
+//! `syncedmem diff`: pairs the processes of two reports, and writes how their figures differ.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use clap::{Args, ValueHint};
 use syncedmem_core::kind::Kind;
 use syncedmem_core::text::{Duration, Size};
 use syncedmem_trace::account::Sum;
 
+use crate::output::is_standard;
 use crate::pairs::{self, Pairs};
 use crate::report::about::escaped;
 use crate::report::batch::growth;
 use crate::report::facts::{Process, Trace};
+use crate::report::{input, read};
+use crate::say;
 
-/// Figures of a section that are shown; the rest are counted.
+/// Compare the memory of two runs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem diff batch8.trace batch16.trace
+      two traces
+
+Each list begins with the largest change. Processes are matched by their programs' names, in the order of their starts.
+
+Exit status: 0 if only times and the figures of the system differ, 1 if something else does or a file cannot be read, 2 if the \
+command line is wrong.")]
+pub struct Options {
+    /// The trace of the first run; `-` is standard input.
+    #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
+    a: PathBuf,
+    /// The trace of the second run.
+    #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
+    b: PathBuf,
+}
+
+pub fn run(options: &Options) -> ExitCode {
+    let Options { a, b } = options;
+    if is_standard(a) && is_standard(b) {
+        return say::failed("both runs cannot come from standard input; name a file for one of them");
+    }
+    let load = |path: &Path| read::file(path).map_err(|why| format!("{}: {why}", input::name(path)));
+    let (of_a, of_b) = match load(a).and_then(|a| Ok((a, load(b)?))) {
+        Ok(both) => both,
+        Err(why) => return say::failed(why),
+    };
+    let mut text = String::new();
+    let is_same = write(&mut text, &of_a, &of_b).unwrap_or(false);
+    text.lines().for_each(say::line);
+    say::status(is_same)
+}
+
+/// Number of figures of a section that are shown. The others are counted.
 const SHOWN: usize = 12;
 
 /// Returns whether nothing differs but times and the system's figures.
@@ -24,7 +66,7 @@ pub fn write(f: &mut String, a: &Trace, b: &Trace) -> Result<bool, fmt::Error> {
     }
     let [names_a, names_b] = [a, b].map(|trace| trace.processes.iter().map(|process| process.name.as_str()));
     let Pairs { both, only_in } = match (&a.processes[..], &b.processes[..]) {
-        // A program and its successor may have different names.
+        // Two versions of a program may have different names.
         ([_], [_]) => Pairs { both: vec![(0, 0)], only_in: Default::default() },
         _ => pairs::by_name(names_a, names_b),
     };
@@ -39,8 +81,7 @@ pub fn write(f: &mut String, a: &Trace, b: &Trace) -> Result<bool, fmt::Error> {
         }
         let processes = [&a.processes[one], &b.processes[other]];
         for ((letter, trace), process) in ['A', 'B'].into_iter().zip([a, b]).zip(processes) {
-            let program = if process.name.is_empty() { "an unnamed program" } else { &process.name };
-            let (name, program) = (escaped(&trace.name), escaped(program));
+            let (name, program) = (escaped(&trace.name), escaped(process.program()));
             writeln!(f, "{letter}: {name}, memory of {program} (process {})", process.id)?;
         }
         let [of_a, of_b] = processes.map(sections);
@@ -70,7 +111,7 @@ fn sections(process: &Process) -> Vec<Section> {
     let one = |name: &str, amount: u64| (name.to_owned(), None, amount);
     let work = |of: fn(Sum) -> u64| process.account.work().map(move |(work, sum)| one(&work.to_string(), of(sum)));
     let ending = &process.ending;
-    // Of several nets, the one that holds most.
+    // If there are several nets, the one that holds most.
     let growth = growth(process);
     let batch = growth.first();
     let span = one("from the first event to the last", process.timeline.span());
@@ -116,16 +157,16 @@ fn sections(process: &Process) -> Vec<Section> {
     ]
 }
 
-/// The largest change first. Returns whether nothing differs, or differs from run to run.
+/// Writes the figures that differ, the largest change first. Returns whether nothing differs that is the same in two runs of one program.
 fn section(f: &mut String, Section { title, in_words, figures }: Section, other: Section) -> Result<bool, fmt::Error> {
     let mut both: BTreeMap<(String, Option<&str>), [u64; 2]> = BTreeMap::new();
     for (side, figures) in [figures, other.figures].into_iter().enumerate() {
         figures.into_iter().for_each(|(name, kind, amount)| both.entry((name, kind)).or_default()[side] += amount);
     }
-    // Figures of the system are shown if both runs have them.
+    // The figures of the system are shown only if both runs have them.
     let is_system = title.starts_with("the process");
     both.retain(|_, amounts| if is_system { !amounts.contains(&0) } else { *amounts != [0; 2] });
-    // One kind alone needs no name.
+    // If there is one kind, it is not named.
     let kinds: HashSet<_> = both.keys().map(|(_, kind)| kind).collect();
     let has_kinds = kinds.len() > 1;
     let (mut changed, same): (Vec<_>, Vec<_>) = both.into_iter().partition(|(_, [a, b])| a != b);
@@ -150,7 +191,7 @@ fn section(f: &mut String, Section { title, in_words, figures }: Section, other:
             (a, b) => format!("{:+.1} %", (b as f64 - a as f64) / a as f64 * 100.0),
         };
         let change = format!("{}{}", if b > a { '+' } else { '-' }, in_words(a.abs_diff(*b)));
-        // A longer name stands on a line of its own.
+        // A longer name has a separate line.
         let end = if name.chars().count() > 41 { format!("\n{:<44}", "") } else { String::new() };
         writeln!(f, "  {name:<42}{end}{:>12}{:>12}{change:>13}{share:>11}", in_words(*a), in_words(*b))?;
     }
