@@ -1,11 +1,11 @@
 //! CUDA graphs that the program captures while the library works.
 //!
-//! A call that a capture forbids fails and invalidates the capture. So a caller's stream is queried first, and the
-//! library's own allocations, frees and waits run in the relaxed mode. No mode allows
+//! A call that a capture forbids fails and invalidates the capture. So the library queries a caller's stream first, and
+//! runs its own allocations, frees and waits in the relaxed mode. No mode allows
 //!
 //! - use of the legacy stream while a blocking stream of its context is captured: `cuStreamIsCapturing` reports it;
-//! - a wait for a context while one of its streams is captured. No call reports it for a non-blocking stream that the library
-//!   was never given, so once it has seen a capture, it waits for contexts no more.
+//! - a wait for a context while one of its streams is captured. No call reports this for a non-blocking stream that the
+//!   library was never given, so once the library has seen a capture, it no longer waits for contexts.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -17,15 +17,15 @@ use super::driver::{Driver, Stream};
 use super::{process, status};
 use crate::error::{DriverFailure, Error};
 
-/// While it lives, the calling thread is in the relaxed capture mode, which allows "potentially unsafe" calls.
+/// Puts the calling thread in the relaxed capture mode, which allows "potentially unsafe" calls, while it lives.
 pub struct RelaxedCapture<'d> {
     driver: &'d Driver,
-    /// `None` if the mode could not be changed.
+    /// The previous mode; `None` if it could not be changed.
     before: Option<c_int>,
 }
 
 thread_local! {
-    /// The thread's own mode, which could not be restored: the next guard restores it.
+    /// A mode of this thread that could not be restored. The next guard restores it.
     static OWED: Cell<Option<c_int>> = const { Cell::new(None) };
 }
 
@@ -45,8 +45,8 @@ impl Drop for RelaxedCapture<'_> {
     }
 }
 
-/// Refuses a captured stream, and the legacy stream beside a capture. `false`: no context is current, so the driver need not
-/// answer; [`refuse_captured_within`] asks once there is one.
+/// Refuses a captured stream, and the legacy stream while a capture forbids it. Returns `false` if no context is current:
+/// the driver may then not answer, and [`refuse_captured_within`] asks once there is one.
 pub fn refuse_captured(driver: &Driver, stream: Stream<'_>) -> Result<bool, Error> {
     match context::current(driver)? {
         Some(_) => refuse_captured_now(driver, stream).map(|()| true),
@@ -54,7 +54,7 @@ pub fn refuse_captured(driver: &Driver, stream: Stream<'_>) -> Result<bool, Erro
     }
 }
 
-/// [`refuse_captured`] in the context of `guard`, if none was current before.
+/// Does the work of [`refuse_captured`] in the context of `guard`, if none was current before.
 pub fn refuse_captured_within(driver: &Driver, guard: &ContextGuard<'_>, stream: Stream<'_>) -> Result<(), Error> {
     if guard.before.is_none() { refuse_captured_now(driver, stream) } else { Ok(()) }
 }
@@ -74,21 +74,21 @@ fn refuse_captured_now(driver: &Driver, stream: Stream<'_>) -> Result<(), Error>
             "the stream is the legacy default stream, and a stream that it waits for is being captured into a CUDA graph; end the \
              capture first, or pass a stream that is not captured",
         ),
-        // The call for which the stream was passed reports other faults.
+        // The call that uses the stream reports other faults.
         Err(_) => Ok(()),
     }
 }
 
-/// An error, which spares the capture, if it forbids the current context's legacy stream.
+/// Fails if a capture forbids the current context's legacy stream, whose use would invalidate that capture.
 pub fn spare_legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
     match driver.stream_capture_status(Stream::LEGACY) {
         Err(failure) if failure.status == status::STREAM_CAPTURE_IMPLICIT => Err(failure),
-        // The stream's use reports other faults.
+        // The call that uses the stream reports other faults.
         _ => Ok(()),
     }
 }
 
-/// An error, which spares the capture, if a wait for the current context might invalidate it.
+/// Fails if a wait for the current context might invalidate a capture.
 pub fn spare_context(driver: &Driver) -> Result<(), DriverFailure> {
     if process::captures_graphs() {
         return Err(DriverFailure { call: "cuCtxSynchronize", status: status::STREAM_CAPTURE_UNSUPPORTED });

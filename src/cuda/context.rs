@@ -32,9 +32,9 @@ impl Context {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Current {
     pub context: Context,
-    /// Unique in the process, and another one after a reset; 0 if the driver has none.
+    /// Unique in the process; a reset changes it. 0 if the driver has none.
     pub id: u64,
-    /// `None` until it is asked for.
+    /// `None` until [`ContextGuard::device`] queries it.
     device: Option<c_int>,
 }
 
@@ -43,27 +43,28 @@ impl Current {
 }
 
 thread_local! {
-    /// What this thread last found current. As no id is used twice, context and device of this id stay what they are.
+    /// What this thread last found current. Ids are never reused, so context and device of this id stay valid.
     static LAST: Cell<Current> = const { Cell::new(Current::NONE) };
     static FOUND: Cell<Found> = const { Cell::new(Found::Outside) };
-    /// The call that failed to make this thread's own context current again, and whether the present operation has met it. It is
-    /// the error of all queries, up to the end of the next operation that makes one.
+    /// The call that failed to make this thread's own context current again, and whether the present operation has met
+    /// this failure. Every query returns it, until the end of the next operation that makes a query.
     static LOST: Cell<Option<(DriverFailure, bool)>> = const { Cell::new(None) };
 }
 
 /// What an [`Operation`] found current.
 #[derive(Clone, Copy)]
 enum Found {
-    /// No operation is under way, or only one that made another context current.
+    /// No operation is active, or the active one has made another context current.
     Outside,
     NotAsked,
     Asked(Option<Current>),
 }
 
-/// While it lives, the calling thread asks once for its current context: only the library runs, which restores the context.
+/// While it lives, the calling thread asks the driver for its current context once: only the library runs, and it restores
+/// the context.
 pub struct Operation {
     is_outermost: bool,
-    /// Whether an earlier one has left [`LOST`].
+    /// Whether an earlier operation has left [`LOST`].
     was_lost: bool,
 }
 
@@ -90,12 +91,12 @@ impl Drop for Operation {
 pub struct ContextGuard<'d> {
     driver: &'d Driver,
     pub context: Context,
-    /// As [`Current::id`]; 0 also if it was not asked for.
+    /// [`Current::id`]; also 0 if it was not queried.
     id: u64,
-    /// Current again afterwards.
+    /// The context that is current again afterwards.
     pub before: Option<Context>,
     is_pushed: bool,
-    /// Of the operation, in which another context is current now.
+    /// State of the enclosing operation, in which another context is current while this lives.
     found: Found,
 }
 
@@ -115,7 +116,7 @@ impl<'d> ContextGuard<'d> {
 
     fn push(driver: &'d Driver, before: Option<Context>, context: Context) -> Result<Self, DriverFailure> {
         let found = FOUND.get();
-        // SAFETY: the handle comes from the driver, which refuses a context that is gone.
+        // SAFETY: the handle comes from the driver. Callers pass a primary context, or that of a block or event that exists.
         if let Err(failure) = unsafe { driver.context_push(context.handle()) } {
             restore(driver, context, before, found);
             return Err(failure);
@@ -124,7 +125,7 @@ impl<'d> ContextGuard<'d> {
         Ok(ContextGuard { driver, context, id: 0, before, is_pushed: true, found })
     }
 
-    /// The current context, else the primary one of [`runtime::chosen_device`].
+    /// Enters the current context, else the primary one of [`runtime::chosen_device`].
     pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
         match current(driver)? {
             Some(own) => Self::enter_from(driver, Some(own), own.context),
@@ -132,7 +133,7 @@ impl<'d> ContextGuard<'d> {
         }
     }
 
-    /// The stream's context; of a default stream the current one, else `otherwise`.
+    /// Enters the stream's context; for a default stream the current one, else `otherwise`.
     pub fn of_stream(driver: &'d Driver, stream: Stream<'_>, otherwise: Context) -> Result<Self, DriverFailure> {
         let own = current(driver)?.map_or(otherwise, |own| own.context);
         // The driver answers only while a context is current.
@@ -151,7 +152,7 @@ impl<'d> ContextGuard<'d> {
         if let Some(device) = last.device.filter(|_| is_known) {
             return Ok(device);
         }
-        // SAFETY: a context is current.
+        // SAFETY: this guard keeps a context current.
         let device = output(0, |device| unsafe { self.driver.context_device(device) })?;
         if is_known {
             LAST.set(Current { device: Some(device), ..last });
@@ -170,7 +171,7 @@ impl Drop for ContextGuard<'_> {
             return;
         }
         let mut popped = std::ptr::null_mut();
-        // SAFETY: the place is writable.
+        // SAFETY: `popped` is writable.
         let answer = unsafe { self.driver.context_pop(&mut popped) };
         if answer.is_ok() && Context::of(popped) == Some(self.context) {
             LOST.set(None);
@@ -181,14 +182,15 @@ impl Drop for ContextGuard<'_> {
     }
 }
 
-/// Makes `before` current again after a push that failed, or a pop that failed or met another context. On failure, standard error
-/// gets a line, and the thread's next operation the error: nothing is done in a context that is only believed to be current.
+/// Makes `before` current again after a push that failed, or a pop that failed or returned another context. If this fails
+/// too, standard error gets a line, and the thread's next operation the error: the library does nothing in a context that
+/// it only believes to be current.
 #[cold]
 fn restore(driver: &Driver, pushed: Context, before: Option<Context>, found: Found) {
     const CALL: &str =
         "cuCtxSetCurrent, called to make this thread's own context current again (call cudaSetDevice now),";
     static WARNED: AtomicBool = AtomicBool::new(false);
-    // A driver that has ended has nothing current.
+    // After the driver has ended, nothing is current.
     let answer = if process::usable().is_ok() { try_to_restore(driver, pushed, before) } else { Ok(()) };
     let lost = answer.err().map(|failure| DriverFailure { call: CALL, ..failure });
     LOST.set(lost.map(|failure| (failure, false)));
@@ -196,10 +198,10 @@ fn restore(driver: &Driver, pushed: Context, before: Option<Context>, found: Fou
     lost.into_iter().for_each(|failure| warn_once(&WARNED, format_args!("{}", Error::from(failure))));
 }
 
-/// Asks first: the driver may have pushed or popped and returned an error of earlier work.
+/// Queries first, because the driver may have pushed or popped and returned an error of earlier work.
 fn try_to_restore(driver: &Driver, pushed: Context, before: Option<Context>) -> Result<(), DriverFailure> {
     let set = |context: Option<Context>| {
-        // SAFETY: the driver refuses a context that is gone.
+        // SAFETY: NULL, or a context that the driver has reported as current on this thread.
         unsafe { driver.context_set_current(context.map_or(std::ptr::null_mut(), Context::handle)) }
     };
     let now = current_handle(driver)?;
@@ -209,7 +211,7 @@ fn try_to_restore(driver: &Driver, pushed: Context, before: Option<Context>) -> 
     if current_handle(driver)? == before { Ok(()) } else { set(before) }
 }
 
-/// Makes one query where the thread has the same context as when it last asked.
+/// Makes one driver call if the thread has the same context as at its last query.
 pub fn current(driver: &Driver) -> Result<Option<Current>, DriverFailure> {
     if let Found::Asked(found) = FOUND.get() {
         return Ok(found);
@@ -228,7 +230,7 @@ pub fn current(driver: &Driver) -> Result<Option<Current>, DriverFailure> {
 
 fn ask_for_current(driver: &Driver) -> Result<Option<Current>, DriverFailure> {
     let last = LAST.get();
-    // The id of no context would be a failed call: it is asked for where there was one.
+    // `cuCtxGetId` fails without a current context, so it is called only if the last query found one.
     let mut id = if last.id == 0 { None } else { driver.context_id().ok() };
     if id == Some(last.id) {
         return Ok(Some(last));
@@ -244,7 +246,7 @@ fn current_handle(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
     Ok(Context::of(handle))
 }
 
-/// The ordinal of the device for this thread's new blocks.
+/// Ordinal of the device that this thread's new blocks are made on.
 pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     match current(driver)? {
         Some(own) => ContextGuard::enter_from(driver, Some(own), own.context)?.device(),
@@ -252,15 +254,15 @@ pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     }
 }
 
-/// If a reset has destroyed the context for a new block, retains the primary one anew, which creates it again, as the
-/// CUDA runtime does.
+/// Works in the context for a new block. If a reset has destroyed that context, retains the primary one again, which
+/// recreates it as the CUDA runtime does.
 pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
     let attempt = || work(&ContextGuard::for_new_block(driver)?);
     match attempt() {
         Err(Error::Driver(failure)) if status::can_be_recreated(failure.status) => {
             PRIMARY.iter().for_each(|kept| kept.store(std::ptr::null_mut(), Relaxed));
             let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device());
-            // A dead context of the same handle may be current: the driver revives it for the push alone.
+            // A dead context of the same handle may be current: the driver revives it only for the push.
             let before = current(driver)?.map(|dead| dead.context);
             work(&ContextGuard::push(driver, before, primary(driver, ordinal)?)?)
         }
@@ -281,20 +283,20 @@ pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure
     // SAFETY: the driver returned the device.
     let context = output(std::ptr::null_mut(), |context| unsafe { driver.primary_retain(context, device) })?;
     if let Some(kept) = kept {
-        // Relaxed: two threads that both retain get the same number.
+        // Relaxed: two threads that both retain it get the same handle.
         kept.store(context, Relaxed);
     }
     Ok(Context::of(context).unwrap_or(Context::NONE))
 }
 
-/// Requests for a block while another device than its own was current.
+/// Number of requests for a block while another device than the block's was current.
 static MISMATCHES: AtomicU64 = AtomicU64::new(0);
 
 pub fn mismatches() -> u64 {
     MISMATCHES.load(Relaxed)
 }
 
-/// Returns whether it is the first.
+/// Returns whether it is the first mismatch.
 pub fn note_mismatch() -> bool {
     MISMATCHES.fetch_add(1, Relaxed) == 0
 }

@@ -1,6 +1,6 @@
-//! The cuBLAS that the process has loaded, else the newest that the driver serves.
+//! The cuBLAS that the process has loaded, else the newest that the driver supports.
 //!
-//! A handle serves one call at a time; idle ones are kept for the next call in their context.
+//! A handle serves one call at a time; idle handles are kept for the next call in their context.
 #![expect(unsafe_code, reason = "foreign functions, found by name")]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -35,7 +35,7 @@ pub struct BlasFailure {
     pub status: c_int,
 }
 
-/// Declares the table, its resolution, and for each function a method with a `Result`.
+/// Declares the table, its resolution, and for each function a method that returns a `Result`.
 macro_rules! entry_points {
     ($($symbol:ident as $name:ident($($argument:ident: $type:ty),*);)*) => {
         struct Functions {
@@ -43,7 +43,7 @@ macro_rules! entry_points {
         }
 
         impl Functions {
-            /// `None` if one of them is missing.
+            /// `None` if a function is missing.
             ///
             /// # Safety
             /// `library` is a loaded cuBLAS.
@@ -56,18 +56,18 @@ macro_rules! entry_points {
                         if function.is_null() {
                             return None;
                         }
-                        // SAFETY: the caller guarantees the library; cublas_api.h gives the name this signature.
+                        // SAFETY: the caller of `of` passes a cuBLAS, in which cublas_api.h gives the name this signature.
                         unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(function) }
                     },)*
                 })
             }
 
             $(/// # Safety
-            /// The arguments are what cuBLAS asks for.
+            /// The arguments fulfil the contract of cuBLAS for this function.
             #[allow(clippy::too_many_arguments, reason = "the parameters are those of cuBLAS's function")]
             unsafe fn $name(&self, $($argument: $type),*) -> Result<(), BlasFailure> {
                 let _cancel_guard = CancelGuard::begin();
-                // SAFETY: the caller guarantees the arguments.
+                // SAFETY: the caller of this method fulfils cuBLAS's contract.
                 match unsafe { (self.$name)($($argument),*) } {
                     0 => Ok(()),
                     status => Err(BlasFailure { call: stringify!($symbol), status }),
@@ -100,9 +100,9 @@ entry_points! {
     );
 }
 
-/// Never unloaded.
+/// The library stays loaded until the process ends.
 static FOUND: OnceLock<Functions> = OnceLock::new();
-/// How many objects were loaded when none was found: another one may bring it.
+/// Number of objects loaded when the search found none: a later object may bring a cuBLAS.
 static MISSED_AT: AtomicU64 = AtomicU64::new(0);
 
 fn functions() -> Option<&'static Functions> {
@@ -114,7 +114,7 @@ fn functions() -> Option<&'static Functions> {
         return None;
     }
     match search() {
-        // Searched first, so that no fork finds the cell half initialised.
+        // The search runs first, so that no fork finds the cell half initialised.
         Some(found) => Some(FOUND.get_or_init(|| found)),
         None => {
             MISSED_AT.store(loaded::loaded_so_far(), Relaxed);
@@ -167,25 +167,25 @@ impl Blas {
         if let Some(idle) = kept {
             return Some(Blas { functions, idle });
         }
-        // `create` allocates memory.
+        // `create` allocates device memory.
         let _relaxed = RelaxedCapture::begin(driver);
-        // SAFETY: a context is current.
+        // SAFETY: `guard` keeps the context current that the handle is made in.
         let handle: Handle = output(std::ptr::null_mut(), |handle| unsafe { functions.create(handle) }).ok()?;
         Some(Blas { functions, idle: Idle { handle: handle.expose_provenance(), context, context_id } })
     }
 
-    /// Keeps the handle for another call, unless the context has no id by which a reset is noticed. The context is current.
+    /// Keeps the handle for another call, unless the context has no id that reveals a reset. The context is current.
     pub fn end(self) {
         let kept = self.idle.context_id != 0
             && IDLE.with(|idle| {
-                let room = idle.len() < KEPT && idle.try_reserve(1).is_ok();
-                if room {
+                let has_place = idle.len() < KEPT && idle.try_reserve(1).is_ok();
+                if has_place {
                     idle.push(self.idle);
                 }
-                room
+                has_place
             });
         if !kept {
-            // SAFETY: the handle is not used again, and its context is current.
+            // SAFETY: the handle is not used again, and the caller keeps its context current.
             let _ = unsafe { self.functions.destroy(self.handle()) };
         }
     }
@@ -193,13 +193,14 @@ impl Blas {
     /// The sum of the absolute values.
     ///
     /// # Safety
-    /// Each address, here and below, is of `count` values of that precision, in memory that the context can access.
+    /// The array contract: `x`, below also `y`, is the address of `count` values of the precision `of`, in memory that the
+    /// handle's context can access.
     pub unsafe fn asum(&self, of: Precision, count: c_int, x: u64) -> Result<f64, BlasFailure> {
         let (mut single, mut double) = (0.0, 0.0);
         match of {
-            // SAFETY: the caller guarantees the memory, and the results are writable.
+            // SAFETY: the caller fulfils the array contract, and `single` is writable.
             Precision::Single => unsafe { self.functions.sasum(self.handle(), count, x, 1, &mut single) }?,
-            // SAFETY: as above.
+            // SAFETY: the caller fulfils the array contract, and `double` is writable.
             Precision::Double => unsafe { self.functions.dasum(self.handle(), count, x, 1, &mut double) }?,
         }
         Ok(double + f64::from(single))
@@ -208,25 +209,25 @@ impl Blas {
     /// The sum of the squares.
     ///
     /// # Safety
-    /// As for `asum`.
+    /// The array contract of [`Blas::asum`].
     pub unsafe fn sumsq(&self, of: Precision, count: c_int, x: u64) -> Result<f64, BlasFailure> {
         let (mut single, mut double) = (0.0, 0.0);
         match of {
-            // SAFETY: as above.
+            // SAFETY: the caller fulfils the array contract, and `single` is writable.
             Precision::Single => unsafe { self.functions.sdot(self.handle(), count, x, 1, x, 1, &mut single) }?,
-            // SAFETY: as above.
+            // SAFETY: the caller fulfils the array contract, and `double` is writable.
             Precision::Double => unsafe { self.functions.ddot(self.handle(), count, x, 1, x, 1, &mut double) }?,
         }
         Ok(double + f64::from(single))
     }
 
     /// # Safety
-    /// As for `asum`.
+    /// The array contract of [`Blas::asum`].
     pub unsafe fn scale(&self, of: Precision, count: c_int, factor: f64, x: u64) -> Result<(), BlasFailure> {
         match of {
-            // SAFETY: as above.
+            // SAFETY: the caller fulfils the array contract, and the factor is readable.
             Precision::Single => unsafe { self.functions.sscal(self.handle(), count, &(factor as f32), x, 1) },
-            // SAFETY: as above.
+            // SAFETY: the caller fulfils the array contract, and the factor is readable.
             Precision::Double => unsafe { self.functions.dscal(self.handle(), count, &factor, x, 1) },
         }
     }
@@ -234,12 +235,12 @@ impl Blas {
     /// Subtracts the values at `x` from those at `y`.
     ///
     /// # Safety
-    /// As for `asum`.
+    /// The array contract of [`Blas::asum`].
     pub unsafe fn subtract(&self, of: Precision, count: c_int, x: u64, y: u64) -> Result<(), BlasFailure> {
         match of {
-            // SAFETY: as above.
+            // SAFETY: the caller fulfils the array contract, and the factor is readable.
             Precision::Single => unsafe { self.functions.saxpy(self.handle(), count, &-1.0, x, 1, y, 1) },
-            // SAFETY: as above.
+            // SAFETY: the caller fulfils the array contract, and the factor is readable.
             Precision::Double => unsafe { self.functions.daxpy(self.handle(), count, &-1.0, x, 1, y, 1) },
         }
     }

@@ -1,7 +1,7 @@
-//! The driver's entry points: resolved once, called with integer statuses.
+//! The driver's entry points, resolved once and called with integer statuses.
 //!
-//! cudarc provides types and constants only: its statuses are a Rust enum, and its loader tries a toolkit's stub first and
-//! panics if a function is missing.
+//! cudarc provides only types and constants: its statuses are a Rust enum, and its loader tries a toolkit's stub first
+//! and panics if a function is missing.
 #![expect(unsafe_code, reason = "foreign functions")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
@@ -17,8 +17,8 @@ use super::{process, status};
 use crate::error::{self, DriverFailure, Error};
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Declares the table, its resolution, and a method for each entry; an optional entry's returns `None` if the driver is
-/// too old.
+/// Declares the table, its resolution, and a method for each entry. An optional entry's method returns `None` if the
+/// driver is too old.
 macro_rules! entry_points {
     (
         required { $($(#[$attribute:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)* }
@@ -33,17 +33,17 @@ macro_rules! entry_points {
             /// The error names the first function that is missing.
             ///
             /// # Safety
-            /// `find` returns the driver's function of a name.
+            /// `find` returns the CUDA driver's function of a name.
             pub unsafe fn resolve(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<Driver, &'static str> {
                 let find = |name: &str| CStr::from_bytes_with_nul(name.as_bytes()).ok().and_then(&find);
                 Ok(Driver {
                     $($name: {
                         let function = find(concat!(stringify!($symbol), "\0")).ok_or(stringify!($symbol))?;
-                        // SAFETY: the caller guarantees the function; CUDA's headers give it this signature.
+                        // SAFETY: the caller's `find` returned the driver's function, which has this signature in CUDA's headers.
                         unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(function) }
                     },)*
                     $($name_2: find(concat!(stringify!($symbol_2), "\0")).map(|function| {
-                        // SAFETY: as above.
+                        // SAFETY: the caller's `find` returned the driver's function, which has this signature in CUDA's headers.
                         unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($type_2),*) -> c_int>(function) }
                     }),)*
                 })
@@ -51,21 +51,21 @@ macro_rules! entry_points {
 
             $($(#[$attribute])*
             /// # Safety
-            /// The arguments are what the CUDA Driver API asks for.
+            /// The arguments fulfil the contract of the CUDA Driver API for this function.
             pub unsafe fn $name(&self, $($argument: $type),*) -> Result<(), DriverFailure> {
                 let _cancel_guard = CancelGuard::begin();
-                // SAFETY: the caller guarantees the arguments.
+                // SAFETY: the caller of this method fulfils the API's contract.
                 let status = unsafe { (self.$name)($($argument),*) };
                 self.check(stringify!($symbol), status)
             })*
 
             $($(#[$attribute_2])*
             /// # Safety
-            /// As above.
+            /// The arguments fulfil the contract of the CUDA Driver API for this function.
             unsafe fn $name_2(&self, $($argument_2: $type_2),*) -> Option<Result<(), DriverFailure>> {
                 let function = self.$name_2?;
                 let _cancel_guard = CancelGuard::begin();
-                // SAFETY: the caller guarantees the arguments.
+                // SAFETY: the caller of this method fulfils the API's contract.
                 let status = unsafe { function($($argument_2),*) };
                 Some(self.check(stringify!($symbol_2), status))
             })*
@@ -93,7 +93,7 @@ entry_points! {
         cuMemGetInfo_v2 as mem_info(free: *mut usize, total: *mut usize);
         cuMemHostAlloc as host_alloc(address: *mut *mut c_void, bytes: usize, flags: c_uint);
         cuMemFreeHost as host_free(address: *mut c_void);
-        /// Between any two addresses of the unified address space.
+        /// Copies between any two addresses of the unified address space.
         cuMemcpy as copy(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
         cuMemcpyAsync as copy_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
         cuMemsetD8_v2 as fill(address: CUdeviceptr, value: u8, bytes: usize);
@@ -102,13 +102,13 @@ entry_points! {
         );
         cuEventCreate as event_create(event: *mut CUevent, flags: c_uint);
         cuEventRecord as event_record(event: CUevent, stream: CUstream);
-        /// `NOT_READY` if the event is not complete.
+        /// Fails with `NOT_READY` while the event is not complete.
         cuEventQuery as event_query(event: CUevent);
         cuEventSynchronize as event_synchronize(event: CUevent);
         cuEventDestroy_v2 as event_destroy(event: CUevent);
         cuStreamWaitEvent as stream_wait_event(stream: CUstream, event: CUevent, flags: c_uint);
         cuStreamCreate as stream_create(stream: *mut CUstream, flags: c_uint);
-        /// The stream's work completes.
+        /// The stream's queued work still completes.
         cuStreamDestroy_v2 as stream_destroy(stream: CUstream);
         cuStreamSynchronize as stream_synchronize(stream: CUstream);
         #[expect(dead_code, reason = "called without `check`, which would look up the name of a status without a name")]
@@ -117,26 +117,26 @@ entry_points! {
         cuGetErrorString as error_words(status: c_int, words: *mut *const c_char);
     }
     optional {
-        /// From 9.2 on.
+        /// New in CUDA 9.2.
         cuStreamGetCtx as stream_get_context(stream: CUstream, context: *mut CUcontext);
-        /// From 10.0 on.
+        /// New in CUDA 10.0.
         cuStreamIsCapturing as stream_is_capturing(stream: CUstream, status: *mut c_int);
-        /// From 10.1 on.
+        /// New in CUDA 10.1.
         cuThreadExchangeStreamCaptureMode as exchange_mode(mode: *mut c_int);
-        /// From 12.0 on.
+        /// New in CUDA 12.0.
         cuCtxGetId as context_get_id(context: CUcontext, id: *mut c_ulonglong);
     }
 }
 
 impl Driver {
-    /// NULL: the driver is too old.
+    /// NULL if the driver is too old.
     pub fn stream_context(&self, stream: Stream<'_>) -> Result<CUcontext, DriverFailure> {
-        // SAFETY: the stream exists.
+        // SAFETY: a `Stream` exists for its lifetime, by the contract of `Stream::of`.
         let ask = |context: &mut _| unsafe { self.stream_get_context(stream.0, context) };
         output(std::ptr::null_mut(), |context| ask(context).unwrap_or(Ok(())))
     }
 
-    /// The current context's id, unique in the process, and another one after a reset. 0: the driver is too old.
+    /// The current context's id, unique in the process; a reset changes it. 0 if the driver is too old.
     pub fn context_id(&self) -> Result<u64, DriverFailure> {
         // SAFETY: NULL stands for the current context.
         output(0, |id| unsafe { self.context_get_id(std::ptr::null_mut(), id) }.unwrap_or(Ok(())))
@@ -144,7 +144,7 @@ impl Driver {
 
     /// For the legacy stream, an error means that a stream which it waits for is captured.
     pub fn stream_capture_status(&self, stream: Stream<'_>) -> Result<c_int, DriverFailure> {
-        // SAFETY: the stream exists.
+        // SAFETY: a `Stream` exists for its lifetime, by the contract of `Stream::of`.
         output(0, |captured| unsafe { self.stream_is_capturing(stream.0, captured) }.unwrap_or(Ok(())))
     }
 
@@ -168,7 +168,7 @@ impl Driver {
         failure
     }
 
-    /// A stream that waits for no other, nor any other for it; it exists until `stream_destroy`.
+    /// Makes a non-blocking stream: it and the legacy stream do not wait for each other. It exists until `stream_destroy`.
     pub fn new_stream(&self) -> Result<Stream<'static>, DriverFailure> {
         const FLAGS: c_uint = CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
         // SAFETY: the driver only writes the handle.
@@ -178,18 +178,18 @@ impl Driver {
 
     /// Free and total bytes of the current context's device.
     pub fn memory(&self) -> Result<(u64, u64), DriverFailure> {
-        // SAFETY: the driver only writes both.
+        // SAFETY: the driver only writes both numbers.
         let (free, total) = output((0, 0), |(free, total)| unsafe { self.mem_info(free, total) })?;
         Ok((free as u64, total as u64))
     }
 
     pub fn synchronize_context(&self) -> Result<(), DriverFailure> {
-        // SAFETY: no arguments.
+        // SAFETY: the function has no arguments.
         unsafe { self.context_synchronize() }
     }
 
     pub fn synchronize_stream(&self, stream: Stream<'_>) -> Result<(), DriverFailure> {
-        // SAFETY: the stream exists.
+        // SAFETY: a `Stream` exists for its lifetime, by the contract of `Stream::of`.
         unsafe { self.stream_synchronize(stream.0) }
     }
 
@@ -216,18 +216,18 @@ impl Stream<'_> {
         self.0
     }
 
-    /// NULL or CU_STREAM_LEGACY.
+    /// Whether the handle is NULL or CU_STREAM_LEGACY.
     pub fn is_legacy(self) -> bool {
         self.0.addr() <= 1
     }
 
-    /// Also CU_STREAM_PER_THREAD. These belong to the current context.
+    /// Whether the handle is a legacy one or CU_STREAM_PER_THREAD, which stand for streams of the current context.
     pub fn is_default(self) -> bool {
         self.0.addr() <= 2
     }
 }
 
-/// What `call` writes over `initial`.
+/// Returns what `call` writes over `initial`.
 pub fn output<T, E>(initial: T, call: impl FnOnce(&mut T) -> Result<(), E>) -> Result<T, E> {
     let mut value = initial;
     call(&mut value).map(|()| value)
@@ -254,7 +254,7 @@ fn text(status: c_int, ask: Ask) -> &'static str {
     if refused || text.is_null() {
         return "";
     }
-    // SAFETY: the driver's texts are NUL-terminated constants, and it is never unmapped.
+    // SAFETY: the driver's texts are NUL-terminated constants, and the driver is never unmapped.
     unsafe { CStr::from_ptr(text) }.to_str().unwrap_or_default()
 }
 

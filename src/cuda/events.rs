@@ -1,4 +1,4 @@
-//! Events behind work of a stream.
+//! Events recorded after work of a stream.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_uint;
@@ -15,7 +15,7 @@ use crate::error::DriverFailure;
 pub struct Event {
     handle: usize,
     context: Context,
-    /// 0 if the driver has none. A reset ends the context with its events, and gives it another id.
+    /// The context's id; 0 if the driver has none. A reset destroys a context with its events, and changes its id.
     context_id: u64,
 }
 
@@ -23,31 +23,31 @@ impl Event {
     pub fn new(driver: &Driver, guard: &ContextGuard<'_>) -> Result<Event, DriverFailure> {
         let context_id = guard.context_id()?;
         const FLAGS: c_uint = CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
-        // SAFETY: a context is current.
+        // SAFETY: `guard` keeps the context current that the event is made in.
         let handle: CUevent = output(std::ptr::null_mut(), |handle| unsafe { driver.event_create(handle, FLAGS) })?;
         Ok(Event { handle: handle.expose_provenance(), context: guard.context, context_id })
     }
 
-    /// `stream` is of the same context.
+    /// `stream` belongs to the event's context, which is current.
     pub fn record(&self, driver: &Driver, stream: Stream<'_>) -> Result<(), DriverFailure> {
-        // SAFETY: the event exists, as its context is current.
+        // SAFETY: the event exists, because its context is current.
         unsafe { driver.event_record(self.handle(), stream.handle()) }
     }
 
     /// Makes later work of `stream`, of any context, wait for the event.
     pub fn make_wait(&self, driver: &Driver, stream: Stream<'_>) -> Result<(), DriverFailure> {
-        // SAFETY: as for `record`.
+        // SAFETY: the event exists: each caller has just recorded it.
         unsafe { driver.stream_wait_event(stream.handle(), self.handle(), 0) }
     }
 
     /// Replaces the event by one of `home`, the block's context, that completes at the same time: the program may destroy
-    /// another context, whose handle the driver would follow.
+    /// another context, and the driver would follow the dead handle.
     pub fn into_context(self, driver: &Driver, home: Context) -> Result<Event, DriverFailure> {
         if self.context == home {
             return Ok(self);
         }
         let copied = self.copied(driver, home);
-        // A queued wait stays valid.
+        // A queued wait stays valid after the event is destroyed.
         self.destroy(driver);
         copied
     }
@@ -58,17 +58,17 @@ impl Event {
         let event = Event::new(driver, &guard)?;
         let recorded = driver.new_stream().and_then(|stream| {
             let recorded = self.make_wait(driver, stream).and_then(|()| event.record(driver, stream));
-            // SAFETY: the stream is not used again. Its work completes all the same.
+            // SAFETY: the stream is not used again. Its queued work still completes.
             let _ = unsafe { driver.stream_destroy(stream.handle()) };
             recorded
         });
         recorded.map(|()| event).inspect_err(|_| event.destroy(driver))
     }
 
-    /// Whether the event is complete; then it ends.
+    /// Whether the event is complete. A complete event is destroyed.
     pub fn end_if_complete(self, driver: &Driver) -> Result<bool, DriverFailure> {
         let _guard = self.enter(driver)?;
-        // SAFETY: the event exists, because its context does and has the same id.
+        // SAFETY: the event exists: `enter` has found its context, with the same id.
         match unsafe { driver.event_query(self.handle()) } {
             Ok(()) => {
                 self.end(driver);
@@ -79,16 +79,16 @@ impl Event {
         }
     }
 
-    /// Waits for the event, which then ends.
+    /// Waits for the event and destroys it, unless the wait fails.
     pub fn wait(self, driver: &Driver) -> Result<(), DriverFailure> {
         let _guard = self.enter(driver)?;
-        // SAFETY: as for `end_if_complete`.
+        // SAFETY: the event exists: `enter` has found its context, with the same id.
         unsafe { driver.event_synchronize(self.handle()) }?;
         self.end(driver);
         Ok(())
     }
 
-    /// For when `wait` fails.
+    /// Waits for all work of the event's context, for a caller whose `wait` has failed.
     pub fn wait_for_context(&self, driver: &Driver) -> Result<(), DriverFailure> {
         let _guard = self.enter(driver)?;
         driver.synchronize_context()
@@ -100,13 +100,13 @@ impl Event {
         }
     }
 
-    /// The event's context is current.
+    /// Destroys the event, whose context is current.
     fn end(self, driver: &Driver) {
-        // SAFETY: as for `end_if_complete`, and the event is not used again.
+        // SAFETY: the caller has entered the event's context, and does not use the event again.
         let _ = unsafe { driver.event_destroy(self.handle()) };
     }
 
-    /// If so, the event detects a reset of its context.
+    /// Whether the event detects a reset of its context.
     pub fn knows_context_id(&self) -> bool {
         self.context_id != 0
     }
@@ -115,11 +115,11 @@ impl Event {
         self.context
     }
 
-    /// An error: the context is gone, and the event with it.
+    /// Makes the event's context current. Fails if the context is gone, and the event with it.
     fn enter<'d>(&self, driver: &'d Driver) -> Result<ContextGuard<'d>, DriverFailure> {
         let guard = ContextGuard::enter(driver, self.context)?;
         if guard.context_id()? != self.context_id {
-            // A reset, after which the context was created again.
+            // The device was reset, and the context was created again.
             return Err(DriverFailure { call: "cuCtxGetId", status: status::CONTEXT_IS_DESTROYED });
         }
         Ok(guard)

@@ -17,7 +17,7 @@ use crate::settings;
 /// CUDA 7.0, the oldest driver with primary contexts.
 const OLDEST: c_int = 7000;
 
-/// Under other names there may be a toolkit's stub.
+/// Another name might lead to a toolkit's stub.
 const LIBRARY: &CStr = c"libcuda.so.1";
 
 /// Reasons that may pass.
@@ -26,7 +26,7 @@ pub const NO_DESCRIPTOR: &str = "there is no file descriptor left";
 
 static VERSION: AtomicI32 = AtomicI32::new(0);
 
-/// As `cuDriverGetVersion` counts; 0 before the driver is loaded.
+/// The format is that of `cuDriverGetVersion`; 0 before the driver is loaded.
 pub fn version() -> c_int {
     VERSION.load(Relaxed)
 }
@@ -40,7 +40,7 @@ pub fn load() -> Result<Driver, WhyNot> {
         (!address.is_null()).then_some(address)
     };
     check_version(find)?;
-    // SAFETY: only the CUDA driver bears the library's name.
+    // SAFETY: only the CUDA driver has the library's name.
     let driver = unsafe { Driver::resolve(find) }.map_err(WhyNot::NoFunction)?;
     driver.describe_statuses();
     start(&driver)?;
@@ -57,7 +57,7 @@ pub fn is_temporary(why: WhyNot) -> bool {
 }
 
 fn open() -> Result<*mut c_void, WhyNot> {
-    // SAFETY: the name is NUL-terminated; the initialisers are the driver's.
+    // SAFETY: the name is NUL-terminated; the initialisers that run are the driver's.
     let opened = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY) };
     if opened.is_null() { Err(why_not_opened()) } else { Ok(opened) }
 }
@@ -84,7 +84,7 @@ fn why_not_opened() -> WhyNot {
     }
 }
 
-/// Before the functions are resolved, so that an old driver is reported as old, not as incomplete.
+/// Runs before the functions are resolved, so that an old driver is reported as old and not as incomplete.
 fn check_version(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<(), WhyNot> {
     const NAME: &str = "cuDriverGetVersion";
     type GetVersion = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -104,7 +104,7 @@ fn check_version(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<(), WhyN
 }
 
 fn start(driver: &Driver) -> Result<(), WhyNot> {
-    // SAFETY: 0 is the only flag.
+    // SAFETY: 0 is the only flag that cuInit accepts.
     let count = unsafe { driver.init(0) }.and_then(|()| driver.count());
     match count {
         Ok(1..) => Ok(()),

@@ -1,4 +1,4 @@
-//! The CUDA driver: found at run time, once, or a reason why there is none to use.
+//! The CUDA driver: found once, at run time, or a reason why none can be used.
 //!
 //! ```text
 //! streams (work that may use a block)  →  events  →  synchronize  →  capture (CUDA graphs)
@@ -34,17 +34,17 @@ use crate::error::{DriverFailure, Error, Version, WhyNot};
 use driver::Driver;
 pub use process::{begin_child, captures_graphs, is_lost_in_child};
 
-/// More than any machine has; facts about others are not kept.
+/// More devices than any machine has. Nothing is cached about devices from this ordinal on.
 pub const MOST_DEVICES: usize = 64;
 
-/// Never unloaded.
+/// The driver's library stays loaded until the process ends.
 static FOUND: OnceLock<Result<Driver, WhyNot>> = OnceLock::new();
 
 pub fn driver() -> Result<&'static Driver, Error> {
     find().map_err(|why| Error::NoGpu { why })
 }
 
-/// `None` unless it was found before.
+/// The driver that an earlier call found. Does not search.
 pub fn driver_in_use() -> Option<&'static Driver> {
     process::usable().ok()?;
     FOUND.get()?.as_ref().ok()
@@ -66,12 +66,12 @@ fn find() -> Result<&'static Driver, WhyNot> {
             FOUND.get_or_init(|| found)
         }
     };
-    // The process may have begun to exit meanwhile.
+    // The process may have begun to exit during the search.
     process::usable()?;
     found.as_ref().map_err(|why| *why)
 }
 
-/// Whether nothing runs any more in the failed call's context.
+/// Whether the failure means that no work of its context runs any more.
 pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_sticky(failure.status)
 }
@@ -80,7 +80,7 @@ pub fn is_reset(failure: DriverFailure) -> bool {
     failure.status == status::CONTEXT_IS_DESTROYED
 }
 
-/// Not while the process exits, or after a fork from one that had used the driver.
+/// `false` while the process exits, and in a child of a process that had used the driver.
 pub fn may_be_used() -> bool {
     process::usable().is_ok()
 }
@@ -89,7 +89,7 @@ pub fn is_out_of_memory(error: Error) -> bool {
     matches!(error, Error::Driver(failure) if failure.status == status::OUT_OF_MEMORY)
 }
 
-/// Also returns a sentence about the driver.
+/// Whether the driver can be used, and a sentence about it.
 pub fn status() -> (Result<(), Error>, &'static CStr) {
     static SENTENCES: [OnceLock<Text<700>>; 6] = [const { OnceLock::new() }; 6];
     let answer = find();
@@ -100,7 +100,7 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
         Err(why) if load::is_temporary(why) => 4,
         _ => 5,
     }];
-    // Made first, so that no fork finds the cell half initialised.
+    // The text is made first, so that no fork finds the cell half initialised.
     let text = match answer {
         Ok(driver) => introduce(driver),
         Err(why) => Text::of(format_args!("{}", Error::NoGpu { why })),
@@ -117,7 +117,7 @@ fn introduce(driver: &Driver) -> Text<700> {
     ));
     for ordinal in 0..count {
         let mut name = [0u8; 100];
-        // SAFETY: `name` is writable for its length, and ordinals below the count are devices.
+        // SAFETY: `name` has 100 writable bytes, and ordinals below the count are devices.
         let named = unsafe { driver.device_name(name.as_mut_ptr().cast(), 100, ordinal) };
         let name = CStr::from_bytes_until_nul(&name).ok().and_then(|name| name.to_str().ok());
         let name = name.filter(|_| named.is_ok()).unwrap_or("(without a name)");

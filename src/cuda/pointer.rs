@@ -1,3 +1,4 @@
+//! Asks the driver about addresses.
 #![expect(unsafe_code, reason = "the driver's function is called")]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -19,26 +20,26 @@ use CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR as RANGE_START;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
-    /// Never used again in the process; 0 if the driver has none for such memory.
+    /// Unique in the process; 0 if the driver has none for such memory.
     pub id: u64,
     /// `None` for memory of pools and of virtual memory management.
     pub context: Option<Context>,
 }
 
-/// The allocation that contains `address`; `None`, here and below, if the driver knows none.
+/// The allocation that contains `address`. Here and below, `None` means that the driver knows no allocation there.
 pub fn buffer(driver: &Driver, address: u64) -> Result<Option<Buffer>, DriverFailure> {
     let known = ask_with_context(driver, BUFFER_ID, 0, address)?;
     Ok(known.map(|(context, id)| Buffer { id, context }))
 }
 
-/// The allocation's context, and its device's ordinal: negative if the driver does not tell it.
+/// The allocation's context, and its device's ordinal, which is negative if the driver does not report it.
 pub fn location(driver: &Driver, address: u64) -> Result<Option<(Option<Context>, c_int)>, DriverFailure> {
     let known = ask_with_context(driver, DEVICE_ORDINAL, u64::from(u32::MAX), address)?;
-    // The driver writes an int: the other half stays 0.
+    // The driver writes an int; the other half stays 0.
     Ok(known.map(|(context, ordinal)| (context, ordinal as c_uint as c_int)))
 }
 
-/// The allocation's begin, and its size in bytes.
+/// The allocation's start, and its size in bytes.
 pub fn range(driver: &Driver, address: u64) -> Result<Option<(u64, u64)>, DriverFailure> {
     Ok(ask(driver, [RANGE_START, RANGE_SIZE], address)?.map(|[start, bytes]| (start, bytes)))
 }
@@ -48,8 +49,8 @@ pub fn is_known(driver: &Driver, address: u64) -> Result<bool, DriverFailure> {
     Ok(ask(driver, [], address)?.is_some())
 }
 
-/// The context, and one more attribute: `otherwise` if the driver is too old for it (the device's ordinal came with CUDA 9.2),
-/// or has none for such memory.
+/// The context, and one more attribute. Its value is `otherwise` if the driver is too old for it (the device's ordinal
+/// came with CUDA 9.2), or has none for such memory.
 fn ask_with_context(
     driver: &Driver,
     attribute: CUpointer_attribute,
@@ -66,7 +67,7 @@ fn ask_with_context(
     Ok(known.map(|[context, value]| (Context::of(std::ptr::with_exposed_provenance_mut(context as usize)), value)))
 }
 
-/// Values of at most 8 bytes.
+/// Each value has at most 8 bytes.
 fn ask<const N: usize>(
     driver: &Driver,
     wanted: [CUpointer_attribute; N],
@@ -86,7 +87,7 @@ fn ask_somewhere<const N: usize>(
 ) -> Result<Option<[u64; N]>, DriverFailure> {
     match ask_once(driver, wanted, address) {
         Err(failure) if status::can_be_recreated(failure.status) => {
-            // A driver may need a current context. The thread's own and the allocation's may be gone; any other serves.
+            // A driver may need a current context. The thread's own and the allocation's may be gone, and any serves.
             let _guard = match context::current(driver)? {
                 Some(_) => ContextGuard::enter(driver, context::primary(driver, 0)?)?,
                 None => ContextGuard::for_new_block(driver)?,
@@ -102,7 +103,7 @@ fn ask_once<const N: usize>(
     wanted: [CUpointer_attribute; N],
     address: u64,
 ) -> Result<Option<[u64; N]>, DriverFailure> {
-    /// The most attributes of one call.
+    /// Most attributes of one call.
     const MOST: usize = 3;
     const { assert!(N < MOST) };
     let (mut attributes, mut values, mut places) = ([MEMORY_TYPE; MOST], [0u64; MOST], [null_mut::<c_void>(); MOST]);
@@ -111,9 +112,9 @@ fn ask_once<const N: usize>(
         *location = (&raw mut *value).cast();
     }
     let count = 1 + N as c_uint;
-    // SAFETY: there are `count` attributes, each with a place of 8 bytes, which holds any of them.
+    // SAFETY: there are `count` attributes, each with 8 writable bytes, which is enough for any of them.
     unsafe { driver.pointer_attributes(count, attributes.as_mut_ptr(), places.as_mut_ptr(), address) }?;
-    // Of an unknown address the driver returns defaults; no memory type is 0.
+    // The driver returns defaults for an unknown address, and 0 is no memory type.
     let is_known = values[0] != 0;
     Ok(is_known.then(|| std::array::from_fn(|at| values[1 + at])))
 }

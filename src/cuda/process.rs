@@ -24,13 +24,14 @@ pub fn begin_search() {
     SEARCHED.store(true, Relaxed);
 }
 
-/// Called once the driver runs: exit handlers run in reverse order, and this one must precede the driver's.
+/// Called once the driver runs: exit handlers run in the reverse order of registration, and this one must run before the
+/// driver's.
 pub fn watch_exit() {
     // SAFETY: the handler stays mapped (-z nodelete).
     unsafe { libc::atexit(begin_exit) };
 }
 
-/// Also called when the driver reports that it has ended.
+/// The library also calls it when the driver reports that it has ended.
 pub extern "C" fn begin_exit() {
     EXITING.store(true, Relaxed);
 }
@@ -39,31 +40,31 @@ pub fn begin_child() {
     FORKED.store(is_lost_in_child(), Relaxed);
 }
 
-/// Whether a forked child has lost the driver, or another thread's search for it, which never ends. A search that found no
-/// driver is valid in the child.
+/// Whether a forked child has lost the driver, or another thread's search for it, which never ends there. A search that
+/// found no driver stays valid in the child.
 pub fn is_lost_in_child() -> bool {
     let found_nothing = matches!(FOUND.get(), Some(Err(_)));
     FORKED.load(Relaxed) || (SEARCHED.load(Relaxed) && !found_nothing)
 }
 
 pub fn captures_graphs() -> bool {
-    // Relaxed: a hint of what other threads may be doing.
+    // Relaxed: a hint of what other threads may be capturing.
     CAPTURES.load(Relaxed)
 }
 
-/// Returns whether that was known before.
+/// Returns whether a capture was known before.
 pub fn note_capture() -> bool {
     CAPTURES.swap(true, Relaxed)
 }
 
-/// Notes a capture by the failure it caused. Warns of the first, if a wait of the library invalidated it.
+/// Notes the capture that caused the failure. Warns of the first one that a wait of the library invalidated.
 #[cold]
 pub fn note_failure(failure: DriverFailure) {
     if !status::is_capture_error(failure.status) || note_capture() || failure.call != "cuCtxSynchronize" {
         return;
     }
     warn(format_args!(
-        "a CUDA graph was being captured when idle blocks were to be handed out again or given back, and the wait \
-         for their context has invalidated the capture; from now on no context is waited for, and blocks are not kept"
+        "a CUDA graph was being captured when the library wanted to reuse or free idle blocks, and its wait for \
+         their context has invalidated the capture; from now on it waits for no context and keeps no blocks"
     ));
 }

@@ -8,13 +8,13 @@ use std::mem::transmute;
 use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::loaded;
 
-/// Its ordinal; 0 without a runtime that knows it.
+/// The device's ordinal; 0 without a runtime, or if the runtime fails.
 pub fn chosen_device() -> c_int {
     type GetDevice = unsafe extern "C" fn(*mut c_int) -> c_int;
     let Some(function) = loaded::find(c"cudaGetDevice") else { return 0 };
-    // SAFETY: the runtime's headers give the name this signature; the object stays mapped.
+    // SAFETY: the runtime's headers give the name this signature; the program keeps the runtime loaded that it uses.
     let get_device = unsafe { transmute::<*mut c_void, GetDevice>(function.as_ptr()) };
-    // The runtime may initialise itself, and read files.
+    // The runtime may initialise itself and read files, which are cancellation points.
     let _cancel_guard = CancelGuard::begin();
     let mut ordinal = 0;
     // SAFETY: `ordinal` is writable.

@@ -20,7 +20,7 @@ pub fn is_context_gone(status: c_int) -> bool {
     matches!(status, INVALID_CONTEXT | CONTEXT_IS_DESTROYED | DEINITIALIZED)
 }
 
-/// Not while the driver itself ends.
+/// `false` while the driver itself ends.
 pub fn can_be_recreated(status: c_int) -> bool {
     is_context_gone(status) && status != DEINITIALIZED
 }
@@ -29,7 +29,7 @@ pub fn is_capture_error(status: c_int) -> bool {
     (STREAM_CAPTURE_UNSUPPORTED..=Known::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD as c_int).contains(&status)
 }
 
-/// An error of an earlier kernel: by the CUDA Driver API it leaves the process inconsistent, and all further work returns it.
+/// An error of an earlier kernel. By the CUDA Driver API it leaves the process inconsistent, and all later work returns it.
 pub fn is_sticky(status: c_int) -> bool {
     const FAMILY: [Known; 12] = [
         Known::CUDA_ERROR_ECC_UNCORRECTABLE,

@@ -1,5 +1,5 @@
-//! Streams that may be using a block, as its user has declared. Each is kept as an event behind its work, because the stream
-//! is valid only during the call.
+//! Streams that may be using a block, as its user has declared. Each is kept as an event recorded after its work, because
+//! the stream is valid only during the call.
 
 use super::capture::RelaxedCapture;
 use super::driver::Driver;
@@ -7,7 +7,7 @@ use super::ends_all_work;
 use super::events::Event;
 use crate::error::DriverFailure;
 
-/// Events of one block.
+/// Most events of one block.
 const MOST: usize = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +24,7 @@ impl StreamEvents {
         self.events.iter().all(Option::is_some)
     }
 
-    /// Returns the oldest event if it has no place left; the caller waits for it.
+    /// Returns the oldest event if it has to make place; the caller waits for it.
     pub fn and(&mut self, event: Event) -> Option<Event> {
         if let Some(place) = self.events.iter_mut().find(|place| place.is_none()) {
             *place = Some(event);
@@ -35,7 +35,7 @@ impl StreamEvents {
         first
     }
 
-    /// Whether all are complete; ends those that are.
+    /// Whether all events are complete; destroys those that are.
     pub fn is_complete(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
         if self.is_empty() {
             return Ok(true);
@@ -51,7 +51,7 @@ impl StreamEvents {
         Ok(true)
     }
 
-    /// Waits for all, which then end. After an error the others, and the one that could not be waited for, are still there.
+    /// Waits for all events and destroys them. On an error, the event whose wait failed and later ones are kept.
     pub fn wait(&mut self, driver: &Driver) -> Result<(), DriverFailure> {
         if self.is_empty() {
             return Ok(());

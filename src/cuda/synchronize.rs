@@ -1,4 +1,4 @@
-//! Waits for the current context or its legacy default stream, beside captures.
+//! Waits for the current context or its legacy default stream, without invalidating a capture.
 
 use syncedmem_trace::event::What;
 
@@ -7,8 +7,8 @@ use super::driver::{Driver, Stream};
 use crate::error::DriverFailure;
 use crate::observe::recorder::{self, NOTHING};
 
-/// Never enter another context for it: a collective operation there may be waiting for work that this thread is about
-/// to start.
+/// Never enter another context to call this: a collective operation there may be waiting for work that this thread is
+/// about to start.
 pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_context(driver)?;
     let _relaxed = RelaxedCapture::begin(driver);

@@ -96,7 +96,7 @@ fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_b
     });
     if !inside() {
         assert_eq!(errors.lines().count(), 1, "{errors}");
-        assert!(errors.contains("blocks are not kept"), "{errors}");
+        assert!(errors.contains("keeps no blocks"), "{errors}");
     }
 }
 
