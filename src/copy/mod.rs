@@ -1,4 +1,4 @@
-//! Copies between the sides: ordered as `cudaMemcpy` on the legacy default stream, or on a caller's ([`transfer`]).
+//! Copies between the sides, ordered as `cudaMemcpy` on the legacy default stream, or on a caller's ([`transfer`]).
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 pub mod transfer;
@@ -21,30 +21,30 @@ use crate::state::flags;
 /// `bytes` is not 0.
 ///
 /// # Safety
-/// Both blocks have that many bytes.
+/// Both blocks have `bytes` bytes.
 pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Result<Path, Error> {
     let (guard, record) = device::enter(driver, endpoints.device, endpoints.owner)?;
     let pending_on_legacy = record.is_some_and(|record| record.pending_on_legacy);
     let (to, from) = endpoints.addresses();
-    // SAFETY: the caller of this function guarantees that both blocks have `bytes` bytes.
+    // SAFETY: the caller of `copy` guarantees that both blocks have `bytes` bytes.
     unsafe { driver.copy(to, from, bytes) }?;
-    // A copy from pageable memory to the device goes on after the call; any other is complete, with the stream's earlier work.
+    // A copy from pageable memory to the device continues after the call; any other is complete, with the stream's earlier work.
     let goes_on = endpoints.to == Side::Device && !endpoints.pinned;
     if pending_on_legacy != goes_on {
         blocks::set_pending_on_legacy(endpoints.device, goes_on);
     }
     let path = endpoints.path(driver);
     if endpoints.to == Side::Device && guard.before.is_some_and(|before| before != guard.context) {
-        // On a failure nothing is counted.
+        // A failure is not counted as a mismatch.
         let _ = note_mismatch(driver, guard);
     }
     Ok(path)
 }
 
-/// `bytes` is not 0. The context is that of `to`, which the object at `owner` owns.
+/// `bytes` is not 0. The copy runs in the context of `to`, which the object at `owner` owns.
 ///
 /// # Safety
-/// Both blocks have that many bytes.
+/// Both blocks have `bytes` bytes.
 #[cfg(any(feature = "blob", feature = "caffe2"))]
 pub unsafe fn between_devices(
     driver: &Driver,
@@ -52,12 +52,12 @@ pub unsafe fn between_devices(
     from: NonNull<c_void>,
     bytes: usize,
 ) -> Result<(), Error> {
-    // It refuses memory that is gone.
+    // `enter` refuses memory that is gone.
     drop(device::enter(driver, from, None)?);
     let _entered = device::enter(driver, to, owner)?;
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller of `between_devices` guarantees that both blocks have `bytes` bytes.
     unsafe { driver.copy(driver::address(to.as_ptr()), driver::address(from.as_ptr()), bytes) }?;
-    // Such a copy goes on after the call.
+    // A copy on the device continues after the call.
     blocks::set_pending_on_legacy(to, true);
     blocks::set_pending_on_legacy(from, true);
     Ok(())
@@ -76,7 +76,7 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// The path of the driver's own copy. Only for a recorder the driver is asked about the caller's memory.
+    /// The path of the driver's own copy. Asks the driver about the caller's memory only if a recorder reads events.
     fn path(self, driver: &Driver) -> Path {
         let is_known = || pointer::is_known(driver, driver::address(self.host.as_ptr())) != Ok(false);
         let is_pinned = self.pinned || (flags::are_events_read() && is_known());
@@ -93,18 +93,18 @@ impl Endpoints {
     }
 }
 
-/// Leaves the block's context, and counts a mismatch; warns of the first. Does not enter the thread's context: another
-/// thread may have destroyed it.
+/// Leaves the block's context, and counts a mismatch; warns of the first. Does not enter the thread's context, which
+/// another thread may have destroyed.
 ///
 /// Compat: a mismatch is no error. The original returns the pointer, and unified addressing makes it valid.
 #[cold]
 fn note_mismatch(driver: &Driver, guard: ContextGuard<'_>) -> Result<(), DriverFailure> {
-    let holder = guard.device()?;
+    let owner = guard.device()?;
     drop(guard);
     let current = context::current_device(driver)?;
-    if current != holder && context::note_mismatch() {
+    if current != owner && context::note_mismatch() {
         warn(format_args!(
-            "data on device {holder} was asked for while device {current} was current; such cases are \
+            "data on device {owner} was asked for while device {current} was current; such cases are \
              counted from now on, and SYNCEDMEM_CHECK_DEVICE=1 makes them errors"
         ));
     }

@@ -1,5 +1,5 @@
-//! Copies on a caller's stream, in flight until an event right behind them is complete. Only [`start`] uses the stream, which
-//! may be gone afterwards.
+//! Copies on a caller's stream, in flight until the event recorded after them is complete. Only [`start`] uses the stream,
+//! which may be destroyed afterwards.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_void;
@@ -25,10 +25,10 @@ pub struct InFlight {
     /// The side that is written.
     pub to: Side,
     event: Event,
-    /// The device block's address and identity: while the block exists, its context and the event do.
+    /// The device block's address and identity: while the block exists, its context and the event exist.
     block: u64,
     identity: Identity,
-    /// For the recorder, as the number.
+    /// `path` and `number` are for the recorder.
     pub path: Path,
     pub number: u64,
 }
@@ -43,13 +43,13 @@ pub enum Started {
 /// `bytes` is not 0, and `stream` is not captured.
 ///
 /// # Safety
-/// Both blocks have that many bytes until the copy is complete.
+/// Both blocks have `bytes` bytes until the copy is complete.
 pub unsafe fn start(driver: &Driver, endpoints: Endpoints, bytes: usize, stream: Stream<'_>) -> Result<Started, Error> {
     let block = driver::address(endpoints.device.as_ptr());
     let (otherwise, identity) = {
         let (guard, record) = device::enter(driver, endpoints.device, endpoints.owner)?;
         if record.is_some_and(|record| record.pending_on_legacy) {
-            // A caller's stream may not wait for the legacy one.
+            // A caller's stream may be non-blocking, and then does not wait for the legacy one.
             synchronize::legacy_stream(driver)?;
             blocks::set_pending_on_legacy(endpoints.device, false);
         }
@@ -59,7 +59,7 @@ pub unsafe fn start(driver: &Driver, endpoints: Endpoints, bytes: usize, stream:
     let guard = ContextGuard::of_stream(driver, stream, otherwise)?;
     let event = Event::new(driver, &guard)?;
     let (to, from) = endpoints.addresses();
-    // SAFETY: the caller guarantees the blocks.
+    // SAFETY: the caller of `start` guarantees the blocks until the copy is complete.
     unsafe { driver.copy_async(to, from, bytes, stream.handle()) }.inspect_err(|_| event.destroy(driver))?;
     let recorded = event.record(driver, stream).inspect_err(|_| event.destroy(driver));
     let Ok(event) = recorded.and_then(|()| event.into_context(driver, otherwise)) else {
@@ -86,19 +86,19 @@ pub fn follow_default_stream(
     capture::spare_legacy_stream(driver)?;
     let event = Event::new(driver, &guard)?;
     let ordered = event.record(driver, Stream::LEGACY).and_then(|()| event.make_wait(driver, stream));
-    // A queued wait stays valid.
+    // A queued wait stays valid after the event is destroyed.
     event.destroy(driver);
     Ok(ordered?)
 }
 
-/// The last copy's number. Relaxed: orders nothing.
+/// Number of the last copy. Relaxed: it orders nothing.
 static COPIES: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy, Debug)]
 pub enum CopyError {
-    /// Nothing of the copy runs any more.
+    /// No part of the copy runs any more.
     Failed(Error),
-    /// The copy may be in flight.
+    /// The copy may still be in flight.
     Unknown(Error),
 }
 
@@ -115,7 +115,7 @@ impl InFlight {
         self.event.wait(driver).map_err(|failure| self.error_of(driver, failure))
     }
 
-    /// For a destructor, which cannot keep an object because of a failure. `false`: the copy may still be in flight.
+    /// Serves destructors, which cannot keep an object because of a failure. `false`: the copy may still be in flight.
     pub fn finish_or_abandon(&self, driver: &Driver) -> bool {
         let Err(CopyError::Unknown(_)) = self.finish(driver) else { return true };
         let waited = self.event.wait_for_context(driver);
@@ -123,7 +123,7 @@ impl InFlight {
         waited.map_or_else(ends_all_work, |()| true)
     }
 
-    /// For an object that no longer exists.
+    /// Ends the copy of an object that no longer exists.
     pub fn abandon(&self) {
         if let Some(driver) = driver_in_use() {
             if self.check_exists(driver).is_ok() {
@@ -132,7 +132,7 @@ impl InFlight {
         }
     }
 
-    /// Fails if a reset has ended block and event. An event whose context is current detects that itself.
+    /// Fails if a reset has destroyed block and event. An event whose context is current detects that itself.
     fn check_exists(&self, driver: &Driver) -> Result<(), CopyError> {
         if self.event.knows_context_id()
             && context::current(driver).is_ok_and(|now| now.is_some_and(|now| now.context == self.event.context()))
@@ -150,7 +150,7 @@ impl InFlight {
         if is_reset(failure) {
             return CopyError::Failed(Error::DeviceReset);
         }
-        // After a sticky error the event still exists; a destroyed context has none.
+        // After a sticky error the event still exists; with a destroyed context it does not.
         if let Error::Pending(_) = Error::from(failure) {
             self.event.destroy(driver);
         }
