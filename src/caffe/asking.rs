@@ -15,6 +15,6 @@ impl Drop for Asking {
 /// `None` if this thread is asking already, or there is no memory to note that.
 pub fn begin() -> Option<Asking> {
     let is_first = ASKING.get().is_null() && ASKING.set((&raw const ASKING).cast_mut().cast());
-    // Not `then_some`: the end of an `Asking` clears the mark.
+    // `then_some` would drop an `Asking` at once, and so clear the mark.
     is_first.then(|| Asking(()))
 }

@@ -11,7 +11,7 @@ pub type syncedmem_mode_callback_t = Option<unsafe extern "C-unwind" fn(user: *m
 static REGISTERED: Slot<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = Slot::empty();
 
 /// # Safety
-/// Both stay usable for the rest of the process.
+/// `callback` and `user` stay usable until the process ends.
 pub unsafe fn set(callback: syncedmem_mode_callback_t, user: *mut c_void) -> Result<(), Error> {
     REGISTERED.set(callback, user)?;
     flags::raise_if(true, MAY_PIN);
@@ -25,7 +25,7 @@ pub fn is_registered() -> bool {
 
 pub fn ask() -> Option<c_int> {
     let (callback, user) = REGISTERED.get()?;
-    // SAFETY: the caller of `set` guarantees that it stays usable.
+    // SAFETY: the caller of `set` keeps callback and argument usable until the process ends.
     Some(unsafe { callback(user) })
 }
 
@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(ask(), None);
         for (answer, is_gpu) in [(0, true), (1, false), (2, false)] {
             let user = (&raw mut answers[answer]).cast();
-            // SAFETY: both stay usable until the next registration, and no other thread asks in this process.
+            // SAFETY: both stay usable until the next registration, and no other thread of this process asks.
             assert_eq!(unsafe { set(Some(what_user_points_to), user) }, Ok(()));
             assert_eq!(ask(), Some(answers[answer]));
             assert_eq!(crate::caffe::is_gpu(true), is_gpu);

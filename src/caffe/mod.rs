@@ -2,9 +2,9 @@
 //!
 //! `Caffe::mode()` is inline: it reads a field of the object that `caffe::Caffe::Get()` returns for each thread.
 //!
-//! [`build`] is called for every new host block. A GPU build is final and costs one load. Any other answer may change with the
-//! next `dlopen`: it is stored with the number of objects loaded so far, whose comparison (`look_again`) costs some tens of
-//! nanoseconds.
+//! [`build`] is called for every new host block. The answer [`Build::Gpu`] is final and costs one load. Any other answer may
+//! change with the next `dlopen`, so it is stored with the number of objects loaded by then; comparing that number
+//! (`look_again`) costs some tens of nanoseconds.
 #![expect(unsafe_code, reason = "Caffe's functions are found by name and called")]
 
 mod asking;
@@ -29,14 +29,14 @@ pub enum Build {
 }
 
 /// A GPU build's [`Mode`], packed; 0 until one was found.
-// Relaxed throughout: each word is complete in itself, and names a Caffe that was loaded before.
+// Relaxed throughout: each word is complete in itself, and describes a Caffe that was loaded before.
 static GPU: AtomicU64 = AtomicU64::new(0);
 
-/// Any other finding: `CPU_ONLY`, and above it the number of objects loaded by then; 0 before a search.
+/// Any other answer: `CPU_ONLY`, and above it the number of objects loaded by then; 0 before the first search.
 static OTHER: AtomicU64 = AtomicU64::new(0);
 const CPU_ONLY: u64 = 1;
 
-/// With `look_again`, objects loaded since the last search are searched too.
+/// With `look_again`, also searches the objects loaded since the last search.
 #[inline]
 pub fn build(look_again: bool) -> Build {
     if GPU.load(Ordering::Relaxed) != 0 {
@@ -63,15 +63,15 @@ fn look() -> Build {
     if cpu_only != 0 { Build::CpuOnly } else { Build::NoCaffe }
 }
 
-/// Whether [`is_gpu`] can be true. When that changes, [`MAY_PIN`] is raised.
+/// Whether [`is_gpu`] can be true. A change raises [`MAY_PIN`].
 pub fn may_be_gpu() -> bool {
     callback::is_registered() || build(false) == Build::Gpu
 }
 
 /// Whether `Caffe::mode()` is GPU on this thread, by the registered callback, else by Caffe's own field.
 ///
-/// Calls foreign code, which may use the library: the caller holds no lock. An exception from it ends the process. `Get()`
-/// creates the thread's cuBLAS handle: call this only where Caffe would have asked, never when memory is freed.
+/// Calls foreign code, which may use the library: the caller holds no lock. An exception from that code ends the process.
+/// `Get()` creates the thread's cuBLAS handle: call this only where Caffe itself would ask, never when memory is freed.
 #[inline]
 pub fn is_gpu(look_again: bool) -> bool {
     let is_known = OTHER.load(Ordering::Relaxed) != 0 && GPU.load(Ordering::Relaxed) == 0;
@@ -81,7 +81,7 @@ pub fn is_gpu(look_again: bool) -> bool {
 
 #[cold]
 fn ask(look_again: bool) -> bool {
-    // A callback, or a Caffe under construction, that uses the library is not asked again.
+    // Do not ask again: this may be a callback, or a Caffe under construction, that uses the library.
     let Some(_asking) = asking::begin() else { return false };
     let _cancel_guard = CancelGuard::begin();
     if let Some(answer) = callback::ask() {

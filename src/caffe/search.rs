@@ -11,18 +11,18 @@ use crate::platform::loaded::elf::Symbols;
 
 /// `caffe::Caffe::Get()`, out of line from BVLC rc3 on.
 const GET: &CStr = c"_ZN5caffe5Caffe3GetEv";
-/// `caffe::caffe_gpu_memcpy(size_t, const void*, void*)`, which CPU_ONLY builds lack; NVIDIA's with a stream group from 0.16.6
-/// on.
+/// `caffe::caffe_gpu_memcpy(size_t, const void*, void*)`, which CPU_ONLY builds lack; with a stream group in NVIDIA's Caffe
+/// from 0.16.6 on.
 const GPU_MEMCPY: [&CStr; 2] = [c"_ZN5caffe16caffe_gpu_memcpyEmPKvPv", c"_ZN5caffe16caffe_gpu_memcpyEmPKvPvi"];
 /// `caffe::Caffe::singleton_`, up to BVLC rc2. These versions page-lock no host memory.
 const SINGLETON: &CStr = c"_ZN5caffe5Caffe10singleton_E";
-/// `caffe::Caffe::mode_`, static in NVIDIA's from 0.16.6 on.
+/// `caffe::Caffe::mode_`, static in NVIDIA's Caffe from 0.16.6 on.
 const STATIC_MODE: &CStr = c"_ZN5caffe5Caffe5mode_E";
-/// `caffe::Caffe::thread_count_`, in NVIDIA's from 0.16.1 on: containers of unknown size precede a mode that is not static.
+/// `caffe::Caffe::thread_count_`, in NVIDIA's Caffe from 0.16.1 on, where containers of unknown size precede the mode.
 const THREAD_COUNT: &CStr = c"_ZN5caffe5Caffe13thread_count_E";
 /// `caffe::cudnn::dataType<float>::one`, in any Caffe with cuDNN.
 const WITH_CUDNN: &CStr = c"_ZN5caffe5cudnn8dataTypeIfE3oneE";
-/// Only in NVIDIA's fork, one for each series of releases. With cuDNN, its handle lies before the mode.
+/// Symbols of NVIDIA's fork alone, one for each series of releases. With cuDNN, the fork has its handle before the mode.
 const NVIDIA: [&CStr; 4] = [
     c"_ZN5caffe13MemoryHandler3GetEv",          // 0.13.1 and 0.13.2: MemoryHandler::Get()
     c"_ZN5caffe10gpu_memory11getPoolNameEv",    // 0.14: gpu_memory::getPoolName()
@@ -43,7 +43,7 @@ pub enum Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// `offset` bytes behind what the `Get()` at `get` returns.
+    /// The mode lies `offset` bytes after the address that the `Get()` at `get` returns.
     Field {
         get: usize,
         offset: u8,
@@ -51,7 +51,7 @@ pub enum Mode {
     Static {
         address: usize,
     },
-    /// At an unknown place.
+    /// The mode's place is unknown.
     Unknown,
 }
 
@@ -78,7 +78,7 @@ impl Mode {
         }
     }
 
-    /// On this thread; `None` if the value is neither CPU nor GPU.
+    /// The mode of this thread; `None` if the value is neither CPU nor GPU.
     pub fn read(self) -> Option<c_int> {
         let field = match self {
             Mode::Unknown => return None,
@@ -95,14 +95,14 @@ impl Mode {
         if field.addr() < 4096 || !field.is_aligned() {
             return None;
         }
-        // SAFETY: a field of a live object, or a variable that `hold_open` keeps mapped; atomic, because another thread may
-        // set a shared mode.
+        // SAFETY: a field of a live object, or a variable that `hold_open` keeps mapped. The read is atomic, because another
+        // thread may set a shared mode.
         let mode = unsafe { AtomicI32::from_ptr(field) }.load(Ordering::Relaxed);
         (mode == BREW_CPU || mode == BREW_GPU).then_some(mode)
     }
 }
 
-/// Also returns how many objects were loaded so far. A GPU build takes precedence.
+/// Returns the finding, a GPU build first, and how many objects had been loaded by then.
 pub fn search() -> (Finding, u64) {
     let mut finding = Finding::Nothing;
     let mut loaded = 0;
@@ -120,13 +120,13 @@ pub fn search() -> (Finding, u64) {
         ControlFlow::Continue(())
     });
     if matches!(finding, Finding::Gpu(_)) && !name.hold_open() {
-        // Unloaded meanwhile: the next call searches again.
+        // The object was unloaded meanwhile; the next call searches again.
         return (Finding::Nothing, 0);
     }
     (finding, loaded)
 }
 
-/// `None` if the object is no Caffe.
+/// `None` if the object is not a Caffe.
 fn judge(symbols: &Symbols) -> Option<(NonNull<c_void>, Finding)> {
     let has = |name: &CStr| symbols.find(name).is_some();
     let get = symbols.find(GET)?;
@@ -138,8 +138,8 @@ fn judge(symbols: &Symbols) -> Option<(NonNull<c_void>, Finding)> {
     } else if has(THREAD_COUNT) || has(SINGLETON) {
         Mode::Unknown
     } else {
-        let behind_cudnn = has(WITH_CUDNN) && NVIDIA.into_iter().any(has);
-        Mode::Field { get: get.as_ptr().expose_provenance(), offset: if behind_cudnn { 40 } else { 32 } }
+        let after_cudnn = has(WITH_CUDNN) && NVIDIA.into_iter().any(has);
+        Mode::Field { get: get.as_ptr().expose_provenance(), offset: if after_cudnn { 40 } else { 32 } }
     };
     Some((get, Finding::Gpu(mode)))
 }
@@ -163,7 +163,7 @@ impl Name {
         }
     }
 
-    /// Keeps the object mapped for ever; returns whether it is still loaded. Loads nothing.
+    /// Keeps the object mapped until the process ends. Returns whether it is still loaded; loads nothing.
     fn hold_open(&self) -> bool {
         // The program itself has an empty name, and is never unloaded.
         if self.bytes[0] == 0 {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_read_behind_what_get_returns() {
+    fn a_field_is_read_at_an_offset_from_what_get_returns() {
         static CAFFE: [AtomicI32; 16] = [const { AtomicI32::new(7) }; 16];
         extern "C-unwind" fn get() -> *const c_void {
             (&raw const CAFFE).cast()

@@ -11,7 +11,7 @@ struct Registered<F> {
     user: *mut c_void,
 }
 
-/// Earlier registrations are never freed: another thread may just have loaded one.
+/// Earlier registrations are never freed, because another thread may just have loaded one.
 pub struct Slot<F>(AtomicPtr<Registered<F>>);
 
 impl<F: Copy> Slot<F> {
@@ -19,21 +19,21 @@ impl<F: Copy> Slot<F> {
         Slot(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// Both must stay usable until the process ends.
+    /// The caller keeps both usable until the process ends.
     pub fn set(&self, callback: Option<F>, user: *mut c_void) -> Result<(), Error> {
         // SAFETY: malloc has no preconditions.
         let new = unsafe { libc::malloc(size_of::<Registered<F>>()) }.cast::<Registered<F>>();
         if new.is_null() {
             return Err(Error::no_room(size_of::<Registered<F>>()));
         }
-        // SAFETY: new memory, large enough, aligned by malloc.
+        // SAFETY: malloc has returned a new block of that size, which is aligned for any type.
         unsafe { new.write(Registered { callback, user }) };
         // Release: pairs with `get`'s Acquire.
         self.0.store(new, Ordering::Release);
         Ok(())
     }
 
-    /// Whether nothing was ever registered.
+    /// Whether no callback was ever registered.
     #[inline]
     pub fn is_empty(&self) -> bool {
         // Relaxed: a caller that gets false calls `get` next.
@@ -41,7 +41,7 @@ impl<F: Copy> Slot<F> {
     }
 
     pub fn get(&self) -> Option<(F, *mut c_void)> {
-        // SAFETY: null, or from `set`, and never freed.
+        // SAFETY: the pointer is null or comes from `set`, and its block is never freed.
         let registered = unsafe { self.0.load(Ordering::Acquire).as_ref() }?;
         Some((registered.callback?, registered.user))
     }
