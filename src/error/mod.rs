@@ -12,7 +12,7 @@ use crate::platform::file_error::FileError;
 use crate::platform::sync::Interrupted;
 pub use why_not::{DriverFailure, Version, WhyNot, describe_with};
 
-/// Why an operation failed; its object is unchanged. `what` is the whole sentence: what it is about, what is wrong, what to do.
+/// Why an operation failed; its object is unchanged. `what` is the whole sentence: the subject, the fault, the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// `asked` is in bytes.
@@ -29,9 +29,9 @@ pub enum Error {
     Pending(DriverFailure),
     /// A CUDA graph is being captured.
     Captured(DriverFailure),
-    /// The device was reset, and the object's block is gone; or the block that was lent to it was freed.
+    /// The device was reset, and the object's block is gone; or the caller has freed the block that it set.
     DeviceReset,
-    /// Both are ordinals.
+    /// Both are ordinals of devices.
     WrongDevice {
         current: i32,
         holder: i32,
@@ -43,14 +43,14 @@ pub enum Error {
         side: Side,
     },
     InvalidHandle,
-    /// The contents were given up, and the memory; `what` is a shared object's sentence.
+    /// The contents were given up, and the memory; `what` is the sentence of a shared object.
     GivenUp {
         what: Option<&'static str>,
     },
     EndedHandle {
         what: &'static str,
     },
-    /// The other side cannot replace the one to be given back.
+    /// Only this side holds the newest data.
     NotRedundant {
         side: Side,
         head: Head,
@@ -67,9 +67,9 @@ pub enum Error {
         why: FileError,
     },
     Reentered,
-    /// A signal handler asked, and the interrupted thread holds a lock of the library.
+    /// A signal handler made the call, and the interrupted thread holds a lock of the library.
     Interrupted,
-    /// A panic, caught at the library's boundary: a bug of it.
+    /// A panic that was caught at the library's boundary, which is a bug in the library.
     Internal,
 }
 
@@ -81,7 +81,7 @@ impl Error {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// No address space holds that many bytes.
+    /// No address space has that many bytes.
     Absurd,
     /// The system or its C library refused.
     System,
@@ -90,7 +90,7 @@ pub enum Cause {
     /// `SYNCEDMEM_PINNED_LIMIT`, in bytes.
     PinnedLimit(u64),
     Bookkeeping,
-    /// Bytes; a total of 0: unknown.
+    /// `free` and `total` are bytes; a total of 0 means that both are unknown.
     Device {
         ordinal: i32,
         free: u64,
@@ -110,17 +110,17 @@ impl fmt::Display for Error {
             Error::NoTrace { why } => write!(f, "the trace cannot be written: {why}"),
             Error::Pending(failure) => write!(
                 f,
-                "{failure}; this was found pending: a kernel or a copy that this process had started before left it \
-                 behind, and this call only met it; look there (CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer finds it)"
+                "{failure}; this was found pending: an earlier kernel or copy of this process caused it, and this call \
+                 only reports it; look there (CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer finds it)"
             ),
             Error::Captured(failure) => write!(
                 f,
-                "{failure}; a CUDA graph is being captured, of which what was asked would be no part, and which it may have \
-                 invalidated; bring data to where it is used before the capture, or end the capture first"
+                "{failure}; a CUDA graph is being captured: this call cannot be part of it, and may have invalidated it; \
+                 bring data to where it is used before the capture, or end the capture first"
             ),
             Error::DeviceReset => f.write_str(
-                "the data on the device is gone: the device was reset (cudaDeviceReset), or the memory that was lent was freed, after \
-                 it was put there; put new data there, or read the host's before that",
+                "the data on the device is gone: after it was put there, the device was reset (cudaDeviceReset) or the caller \
+                 freed its memory (syncedmem_set_gpu_data); put new data there, or read the host's before that",
             ),
             Error::WrongDevice { current, holder } => write!(
                 f,

@@ -1,21 +1,21 @@
-//! Why no GPU can be used: one sentence each, with what to do.
+//! Why no GPU can be used: a sentence for each reason, with the remedy.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Found once in a process, except `NotNow` and the last three.
+/// Determined once in a process, except `NotNow` and the last three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
     NoLibrary,
     /// The loader's message.
     NotLoadable(&'static str),
-    /// What is lacking at present.
+    /// The resource that is exhausted at present.
     NotNow(&'static str),
-    /// What `libcuda.so.1` lacks.
+    /// The function that `libcuda.so.1` lacks.
     NoFunction(&'static str),
-    /// The CUDA toolkit's library, for linking only.
+    /// The library is the CUDA toolkit's, which is for linking only.
     Stub,
-    /// The driver's version and the oldest that serves, as `cuDriverGetVersion` has them.
+    /// The driver's version and the oldest that serves, in the format of `cuDriverGetVersion`.
     TooOld(i32, i32),
     /// `cuInit`, or a call right after it, failed.
     Init(DriverFailure),
@@ -24,7 +24,7 @@ pub enum WhyNot {
     Hidden,
     Forked,
     Exiting,
-    /// C++ device calls fail as in the process's own Caffe, a build with CPU_ONLY.
+    /// The process's own Caffe is a build with CPU_ONLY, so C++ device calls fail as they do there.
     CpuOnlyCaffe,
 }
 
@@ -32,17 +32,17 @@ pub enum WhyNot {
 pub struct DriverFailure {
     /// Such as `cuMemAlloc_v2`.
     pub call: &'static str,
-    /// A `CUresult`, perhaps newer than this library.
+    /// A `CUresult`, which may be newer than this library.
     pub status: i32,
 }
 
 /// A status's name and text, such as `CUDA_ERROR_OUT_OF_MEMORY` and `out of memory`; empty if the driver knows none.
 pub type Describe = fn(status: i32) -> (&'static str, &'static str);
 
-/// Apart from the errors, so that these and a `Result` of them stay small.
+/// Kept outside the errors, so that these and a `Result` of them stay small.
 static DESCRIBE: OnceLock<Describe> = OnceLock::new();
 
-/// Called once a driver is loaded. Only the first call counts.
+/// Called once a driver is loaded; later calls change nothing.
 pub fn describe_with(describe: Describe) {
     DESCRIBE.get_or_init(|| describe);
 }
@@ -97,7 +97,7 @@ impl fmt::Display for DriverFailure {
     }
 }
 
-/// As `cuDriverGetVersion` has it: 1000 times the major number plus 10 times the minor one.
+/// The format is that of `cuDriverGetVersion`: 1000 times the major number plus 10 times the minor one.
 pub struct Version(pub i32);
 
 impl fmt::Display for Version {
@@ -106,7 +106,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// About a status of `cuInit` (CUDA Driver API, list of errors).
+/// The remedy for a status of `cuInit` (CUDA Driver API, list of errors).
 struct Advice(i32);
 
 impl fmt::Display for Advice {

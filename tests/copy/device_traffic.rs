@@ -120,13 +120,13 @@ fn device_memory_that_was_lent_and_is_freed_is_not_copied() {
     let mut object = Object::new(BYTES);
     assert_eq!(object.set_gpu_data(block.pointer()), SYNCEDMEM_SUCCESS);
     drop(block);
-    assert_refused(object.cpu_data(), SYNCEDMEM_ERROR_DRIVER, "the memory that was lent was freed");
+    assert_refused(object.cpu_data(), SYNCEDMEM_ERROR_DRIVER, "the caller freed its memory");
     let stream = gpu.stream();
-    assert_refused(object.pull(stream.handle()), SYNCEDMEM_ERROR_DRIVER, "the memory that was lent was freed");
+    assert_refused(object.pull(stream.handle()), SYNCEDMEM_ERROR_DRIVER, "the caller freed its memory");
     assert_eq!(object.head(), 2);
     object.overwrite_cpu_data().unwrap();
-    assert_refused(object.gpu_data(), SYNCEDMEM_ERROR_DRIVER, "the memory that was lent was freed");
-    assert_refused(object.push(stream.handle()), SYNCEDMEM_ERROR_DRIVER, "the memory that was lent was freed");
+    assert_refused(object.gpu_data(), SYNCEDMEM_ERROR_DRIVER, "the caller freed its memory");
+    assert_refused(object.push(stream.handle()), SYNCEDMEM_ERROR_DRIVER, "the caller freed its memory");
     assert_eq!(object.head(), 1);
 }
 
