@@ -1,4 +1,5 @@
-//! No cancellation of a thread inside the driver or Caffe: it unwinds, which frames of this library do not permit.
+//! Keeps a thread from being cancelled inside the driver or Caffe: a cancelled thread unwinds, which frames of this library
+//! do not permit.
 #![expect(unsafe_code, reason = "pthread_setcancelstate(3)")]
 
 use std::ffi::c_int;
@@ -27,7 +28,7 @@ impl Drop for CancelGuard {
     #[inline]
     fn drop(&mut self) {
         let mut ignored = 0;
-        // SAFETY: `ignored` is writable, and this thread had the state.
+        // SAFETY: `ignored` is writable, and pthread_setcancelstate returned the state to `begin`.
         unsafe { pthread_setcancelstate(self.0, &mut ignored) };
     }
 }

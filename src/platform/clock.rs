@@ -7,7 +7,7 @@ fn read(clock: libc::clockid_t) -> libc::timespec {
     time
 }
 
-/// As of the system clock's last tick: costs a few nanoseconds.
+/// Reads the system clock's last tick, which costs a few nanoseconds.
 pub fn coarse_milliseconds() -> u64 {
     let time = read(libc::CLOCK_MONOTONIC_COARSE);
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000

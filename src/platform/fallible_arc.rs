@@ -1,5 +1,5 @@
-//! A reference-counted value whose allocation may fail, and whose end may cause any number of others: std's `Arc` aborts.
-#![expect(unsafe_code, reason = "a value that its last holder frees")]
+//! A reference-counted value whose allocation may fail, where std's `Arc` aborts. Its end may cause any number of others.
+#![expect(unsafe_code, reason = "a value that its last owner frees")]
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem::offset_of;
@@ -14,27 +14,27 @@ pub struct FallibleArc<T>(NonNull<Counted<T>>);
 #[repr(C)]
 struct Counted<T> {
     waiting: Waiting,
-    holders: Owners,
+    owners: Owners,
     value: T,
 }
 
-// SAFETY: threads share the value, and any may drop it.
+// SAFETY: threads share the value, and any of them may drop it; the bounds permit both.
 unsafe impl<T: Send + Sync> Send for FallibleArc<T> {}
-// SAFETY: as above, because a shared holder can be cloned.
+// SAFETY: a thread with a reference can clone it, and then share or drop the value; the bounds permit both.
 unsafe impl<T: Send + Sync> Sync for FallibleArc<T> {}
 
 impl<T> FallibleArc<T> {
-    /// Without memory the value is dropped; the error is the size of its block.
+    /// If there is no memory, drops the value and returns the bytes of the block as the error.
     pub fn new(value: T) -> Result<Self, usize> {
         let layout = Layout::new::<Counted<T>>();
         // SAFETY: the layout is not of size 0.
         let block = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?.cast::<Counted<T>>();
-        // SAFETY: a block of that layout.
-        unsafe { block.write(Counted { waiting: Waiting::new(end::<T>), holders: Owners::one(), value }) };
+        // SAFETY: `block` has that layout.
+        unsafe { block.write(Counted { waiting: Waiting::new(end::<T>), owners: Owners::one(), value }) };
         Ok(FallibleArc(block))
     }
 
-    /// The address stands for this holder until [`FallibleArc::from_address`].
+    /// The address counts as this owner until [`FallibleArc::from_address`] takes it back.
     pub fn into_address(self) -> NonNull<T> {
         let address = self.address();
         std::mem::forget(self);
@@ -46,24 +46,24 @@ impl<T> FallibleArc<T> {
     }
 
     /// # Safety
-    /// The address came from `into_address`, and no other call took its holder back.
+    /// The address came from `into_address`, and no other call has taken it back.
     pub unsafe fn from_address(address: NonNull<T>) -> Self {
         let at = address.as_ptr().wrapping_byte_sub(offset_of!(Counted<T>, value));
-        // SAFETY: the value lies behind the beginning of its block.
+        // SAFETY: the value lies within its block, so the start of the block is not null.
         FallibleArc(unsafe { NonNull::new_unchecked(at.cast()) })
     }
 
     fn counted(&self) -> &Counted<T> {
-        // SAFETY: the block lives while it has a holder.
+        // SAFETY: the block lives while it has an owner, and `self` is one.
         unsafe { self.0.as_ref() }
     }
 }
 
 /// # Safety
-/// It is the head of a `Counted<T>` without holders, which is not used again.
+/// `waiting` is the head of a `Counted<T>` without owners, which is not used again.
 unsafe fn end<T>(waiting: NonNull<Waiting>) {
     let counted = waiting.cast::<Counted<T>>().as_ptr();
-    // SAFETY: the caller guarantees it. In place: chains of values need little stack.
+    // SAFETY: the caller of `end` passes a value without owners. Dropped in place, so chains of values need little stack.
     unsafe { counted.drop_in_place() };
     // SAFETY: `new` allocated it with this layout.
     unsafe { dealloc(counted.cast(), Layout::new::<Counted<T>>()) };
@@ -71,7 +71,7 @@ unsafe fn end<T>(waiting: NonNull<Waiting>) {
 
 impl<T> Clone for FallibleArc<T> {
     fn clone(&self) -> Self {
-        self.counted().holders.join();
+        self.counted().owners.join();
         FallibleArc(self.0)
     }
 }
@@ -86,8 +86,8 @@ impl<T> Deref for FallibleArc<T> {
 
 impl<T> Drop for FallibleArc<T> {
     fn drop(&mut self) {
-        if self.counted().holders.leave() {
-            // SAFETY: no holder is left.
+        if self.counted().owners.leave() {
+            // SAFETY: no owner is left, so this is the value's last use.
             unsafe { nesting::end(self.0.cast()) };
         }
     }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Counts its end.
+    /// Counts how often it is dropped.
     struct Ends<'c>(&'c AtomicUsize);
 
     impl Drop for Ends<'_> {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_stands_for_a_holder() {
+    fn an_address_counts_as_an_owner() {
         let ended = AtomicUsize::new(0);
         let one = FallibleArc::new(Ends(&ended)).ok();
         let other = one.clone().map(FallibleArc::into_address);

@@ -1,6 +1,6 @@
-//! Files that a setting names, and standard error. Nothing allocates.
+//! Files that a setting names, and standard error. No function allocates.
 //!
-//! Calls are made by `syscall`: open(2), write(2) and their like are cancellation points, and a cancelled thread would
+//! Calls are made by `syscall`, because open(2), write(2) and their like are cancellation points: a cancelled thread would
 //! unwind through the guard against panics, which ends the process.
 #![expect(
     unsafe_code,
@@ -16,8 +16,8 @@ use super::{limits, thread};
 
 /// Opens a regular file or a character device. A new one has the mode 0666 less the umask.
 pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError> {
-    // A FIFO without a reader must not stop the program. In a folder that others can write to, a link could point to
-    // any file of the user.
+    // A FIFO without a reader must not block the program. In a folder that others can write to, a link could point to any
+    // file of the user.
     const ALWAYS: c_int = libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
     let (flags, mode) = (access | ALWAYS, 0o666 as c_int);
     // SAFETY: the path is NUL-terminated.
@@ -25,7 +25,7 @@ pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError
     let descriptor = above_standard(result(opened)? as c_int)?;
     let checked = status(descriptor).and_then(|status| match status.st_mode & libc::S_IFMT {
         libc::S_IFREG => Ok((descriptor, status)),
-        // /dev/null, /dev/full or a terminal, whose writes may block.
+        // The flags lose O_NONBLOCK: writes to /dev/null, /dev/full or a terminal may block.
         libc::S_IFCHR => {
             // SAFETY: fcntl takes plain numbers here.
             result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_SETFL, libc::O_APPEND) })?;
@@ -39,13 +39,13 @@ pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError
     checked
 }
 
-/// A program that has closed standard input, output or error may still print to its number.
+/// Moves a descriptor above standard error: a program that has closed standard output may still print to its number.
 fn above_standard(descriptor: c_int) -> Result<c_int, FileError> {
     if descriptor > libc::STDERR_FILENO {
         return Ok(descriptor);
     }
     let above = libc::STDERR_FILENO + 1;
-    // SAFETY: as above.
+    // SAFETY: fcntl takes plain numbers here.
     let moved = result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_DUPFD_CLOEXEC, above) });
     close(descriptor);
     Ok(moved? as c_int)
@@ -65,10 +65,10 @@ pub fn status(descriptor: c_int) -> Result<libc::stat, FileError> {
     Ok(unsafe { status.assume_init() })
 }
 
-/// Bytes beyond the file's end stay as they are.
+/// Leaves bytes after the file's end unchanged.
 pub fn read_start(descriptor: c_int, bytes: &mut [u8]) -> Result<(), FileError> {
     let (first, length, from) = (bytes.as_mut_ptr(), bytes.len(), 0 as libc::off_t);
-    // SAFETY: `bytes` has room for `length` bytes.
+    // SAFETY: `bytes` is writable for `length` bytes.
     result(unsafe { libc::syscall(libc::SYS_pread64, descriptor, first, length, from) }).map(drop)
 }
 
@@ -84,13 +84,13 @@ pub fn append(path: &CStr, text: &[u8]) -> Result<(), FileError> {
     written
 }
 
-/// As [`within_limit`].
+/// Writes all of `text`, under [`within_limit`].
 pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     within_limit(|| write_all(descriptor, text))
 }
 
-/// A write beyond the process's limit (ulimit -f) fails with EFBIG. The kernel's SIGXFSZ, which would end the program,
-/// does not reach it.
+/// Lets a write beyond the process's limit (ulimit -f) fail with EFBIG: it consumes the kernel's SIGXFSZ, which would end
+/// the program.
 pub fn within_limit<R>(writes: impl FnOnce() -> R) -> R {
     if limit() == libc::RLIM_INFINITY {
         return writes();
@@ -133,9 +133,9 @@ fn is_size_signal_pending() -> bool {
     unsafe { libc::sigismember(pending.as_ptr(), libc::SIGXFSZ) == 1 }
 }
 
-/// Consumes the SIGXFSZ that a write caused.
+/// Consumes the pending SIGXFSZ of a write.
 fn take_size_signal() {
-    /// Bytes of the kernel's set.
+    /// Bytes of the kernel's signal set.
     const SET: usize = 8;
     let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: set and time are live; a null siginfo is permitted.
@@ -148,7 +148,7 @@ fn size_signal() -> libc::sigset_t {
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
     // SAFETY: sigemptyset wrote it.
     unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ) };
-    // SAFETY: as above.
+    // SAFETY: sigemptyset and sigaddset wrote it.
     unsafe { set.assume_init() }
 }
 
@@ -156,8 +156,8 @@ pub fn result(returned: c_long) -> Result<c_long, FileError> {
     if returned >= 0 {
         return Ok(returned);
     }
-    // SAFETY: no preconditions.
+    // SAFETY: __errno_location has no preconditions.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: the calling thread's errno.
+    // SAFETY: the address is that of the calling thread's errno.
     Err(FileError::System(unsafe { *errno }))
 }

@@ -60,7 +60,7 @@ impl fmt::Display for FileError {
     }
 }
 
-/// Std's own way makes a string of the system's errors, and ends the process without memory.
+/// Writes without allocating: std makes a string of a system's error, and ends the process if there is no memory.
 pub fn write_reason(error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(errno) = error.raw_os_error() else { return fmt::Display::fmt(error, f) };
     let mut words = [0u8; 128];

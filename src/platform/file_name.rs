@@ -1,4 +1,4 @@
-//! A file's name, with `%p`: in a static, because a small stack has no room for it.
+//! A file's name, with `%p` for the process. It lies in a static, because a small stack cannot hold it.
 #![expect(unsafe_code, reason = "the path is kept in atomics, and opened as a C string")]
 
 use std::ffi::CStr;
@@ -9,10 +9,10 @@ use syncedmem_core::text::{Escaped, Text};
 
 use super::file_error::FileError;
 
-/// The system's longest path, with its NUL.
+/// Bytes of the system's longest path, with its NUL.
 const LONGEST: usize = libc::PATH_MAX as usize;
 
-/// One thread at a time sets and reads it.
+/// Only one thread at a time sets and reads it.
 pub struct Name([AtomicU8; LONGEST]);
 
 impl Name {
@@ -29,7 +29,7 @@ impl Name {
         Ok(())
     }
 
-    /// Takes `name`, with the process's id for `%p`, a percent sign for `%%`, and `.` and the id added `times` times.
+    /// Copies `name`, with the process's id for `%p` and a percent sign for `%%`, and adds `.` and the id `times` times.
     pub fn set_path(&self, name: &Name, process: u32, times: u32) -> Result<(), FileError> {
         let number = Text::<12>::of(format_args!("{process}"));
         let mut rest = self.0.iter();
@@ -59,9 +59,9 @@ impl Name {
     }
 
     /// # Safety
-    /// `set_path` succeeded, and the name does not change while the string lives.
+    /// `set_path` has succeeded, and the name does not change while the string lives.
     pub unsafe fn as_c_str(&self) -> &CStr {
-        // SAFETY: atomic bytes have the layout of bytes, and `set_path` ends them with NUL; the rest by the caller.
+        // SAFETY: atomic bytes have the layout of bytes. By the caller, `set_path` has ended them with NUL, and they stay.
         unsafe { CStr::from_ptr(self.0.as_ptr().cast()) }
     }
 }

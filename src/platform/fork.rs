@@ -11,11 +11,11 @@ pub fn register(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern
     let [prepare, parent, child] = [prepare, parent, child].map(|handler| Some(handler as _));
     // SAFETY: the handlers stay mapped (-z nodelete).
     let failed = unsafe { libc::pthread_atfork(prepare, parent, child) };
-    // glibc has room for those of a program's first libraries, and needs memory for more.
+    // glibc has static space for the handlers of a program's first libraries, and allocates memory for more.
     REGISTERED.store(failed == 0, Relaxed);
 }
 
-/// Whether the handlers are registered: not yet in a constructor of the program's that runs before the library's.
+/// Whether the handlers are registered. They are not in a constructor of the program that runs before the library's.
 pub fn is_watched() -> bool {
     REGISTERED.load(Relaxed)
 }

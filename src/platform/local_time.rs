@@ -1,4 +1,4 @@
-//! The local time for a log line, also in a forked child, where the C library's time zone lock may be held for ever.
+//! The local time for a log line. It works in a forked child too, where the C library's time zone lock may be held for ever.
 #![expect(unsafe_code, reason = "localtime_r")]
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,13 +14,13 @@ pub fn now() -> Date {
     Date::at(seconds + offset(seconds), microseconds % 1_000_000)
 }
 
-/// Seconds east of Greenwich; in a forked child its parent's last value, or UTC.
+/// Seconds east of Greenwich; in a forked child the parent's last value, or UTC.
 fn offset(now: i64) -> i64 {
     static OFFSET: AtomicI64 = AtomicI64::new(0);
     if !fork::in_child() {
         // SAFETY: zeros are a valid `tm`.
         let mut local: libc::tm = unsafe { std::mem::zeroed() };
-        // SAFETY: both are live. On a failure the offset stays 0.
+        // SAFETY: both are live. After a failure the offset is 0.
         unsafe { libc::localtime_r(&now, &mut local) };
         OFFSET.store(local.tm_gmtoff, Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! Ends that cause ends: the last holder of a tensor ends the tensors in it, and a caller's deleter ends what it likes.
+//! Ends that cause ends: the last owner of a tensor ends the tensors in it, and a caller's deleter may end anything.
 //!
-//! A chain of these may be longer than any stack. So a thread nests them up to a depth; deeper ones wait in its list,
-//! which the outermost one ends, in order, before it returns. No lock is held, and waiting needs no allocation.
-//! A thread that is in an end when it forks, or when it ends the process, has its list on its own stack.
+//! A chain of these may be longer than any stack. So a thread nests them up to a depth. Deeper ones wait in its list; the
+//! outermost one ends them, in order, before it returns. No lock is held, and waiting needs no allocation. The list lies on
+//! the thread's own stack, so a fork or the end of the process inside an end is harmless.
 #![expect(unsafe_code, reason = "a thread finds its list by a pointer, and waiting values by theirs")]
 
 use std::cell::Cell;
@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 
 use super::thread_pointer::ThreadPointer;
 
-/// Some eight classes of C++ with tensors within each other, whose members end in their order. Less than 8 KiB of stack.
+/// This suffices for some eight C++ classes with tensors within each other, whose members end in order. Less than 8 KiB of stack.
 const DEPTH: u32 = 16;
 
 /// The head of a value that may wait for its end.
@@ -20,7 +20,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// `end` is called once with the address of this, by the thread that passed it to [`end`] or [`end_later`].
+    /// `end` is called once with the address of this value, by the thread that passed it to [`end`] or [`end_later`].
     pub fn new(end: unsafe fn(NonNull<Waiting>)) -> Self {
         Waiting { next: Cell::new(None), end }
     }
@@ -38,21 +38,21 @@ static RUNNING: ThreadPointer = ThreadPointer::new(None);
 
 fn running<'r>() -> Option<&'r Running> {
     let running: *const Running = RUNNING.get().cast();
-    // SAFETY: null, or that of `nest` in a frame of this thread, below this one.
+    // SAFETY: null, or that of `nest` in a frame of this thread that has not returned.
     unsafe { running.as_ref() }
 }
 
 impl Running {
     fn nest<R>(&self, work: impl FnOnce() -> R) -> R {
         self.depth.set(self.depth.get() + 1);
-        // Dropped when a caller's function unwinds, too.
+        // Also dropped when a caller's function unwinds.
         let _level = Level(self);
         work()
     }
 
     fn add(&self, waiting: NonNull<Waiting>) {
         match self.last.replace(Some(waiting)) {
-            // SAFETY: it waits, so it is there.
+            // SAFETY: `last` waits in the list, so `now` has not ended it yet.
             Some(last) => unsafe { last.as_ref() }.next.set(Some(waiting)),
             None => self.first.set(Some(waiting)),
         }
@@ -60,7 +60,7 @@ impl Running {
 
     fn take(&self) -> Option<NonNull<Waiting>> {
         let first = self.first.get()?;
-        // SAFETY: it waits, so it is there.
+        // SAFETY: `first` waits in the list, so `now` has not ended it yet.
         let next = unsafe { first.as_ref() }.next.get();
         self.first.set(next);
         if next.is_none() {
@@ -78,12 +78,12 @@ impl Drop for Level<'_> {
     }
 }
 
-/// Dropped last.
+/// The last of `nest`'s values that is dropped.
 struct Outermost;
 
 impl Drop for Outermost {
     fn drop(&mut self) {
-        // Not of memory: the thread has the pointer's place already.
+        // This cannot fail: the thread already has the pointer's storage.
         RUNNING.set(std::ptr::null_mut());
     }
 }
@@ -93,22 +93,22 @@ struct Drain<'r>(&'r Running);
 impl Drop for Drain<'_> {
     fn drop(&mut self) {
         while let Some(waiting) = self.0.take() {
-            // SAFETY: it was passed to `end` or `end_later`, once.
+            // SAFETY: `end` or `end_later` added it once, as its last use.
             self.0.nest(|| unsafe { now(waiting) });
         }
     }
 }
 
 /// # Safety
-/// As for [`end`].
+/// This is the last use of `waiting`.
 unsafe fn now(waiting: NonNull<Waiting>) {
-    // SAFETY: the caller of `end` keeps it until then.
+    // SAFETY: the last use is yet to come, so the value still exists.
     let end = unsafe { waiting.as_ref() }.end;
-    // SAFETY: `end` is called once, with the value that it is for.
+    // SAFETY: `end` is called once, with the value that it was made for.
     unsafe { end(waiting) };
 }
 
-/// Does `work`, unless the thread is too deep in others. It may call functions of the caller's.
+/// Runs `work`, unless the thread is nested too deeply. `work` may call functions of the caller.
 pub fn nest<R>(work: impl FnOnce() -> R) -> Option<R> {
     match running() {
         Some(running) if running.depth.get() >= DEPTH => None,
@@ -123,21 +123,21 @@ pub fn nest<R>(work: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Ends it now, or once the thread is less deep in others.
+/// Ends the value now, or once the thread is nested less deeply.
 ///
 /// # Safety
-/// This is its last use.
+/// This is the last use of `waiting`.
 #[inline(never)]
 pub unsafe fn end(waiting: NonNull<Waiting>) {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller of `end` does not use it again.
     if nest(|| unsafe { now(waiting) }).is_none() {
-        // SAFETY: as above.
+        // SAFETY: the caller of `end` does not use it again, and `nest` has refused.
         unsafe { end_later(waiting) };
     }
 }
 
 /// # Safety
-/// As for [`end`]; `nest` refused.
+/// This is the last use of `waiting`, and `nest` has refused.
 pub unsafe fn end_later(waiting: NonNull<Waiting>) {
     if let Some(running) = running() {
         running.add(waiting);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     unsafe fn end_link(link: NonNull<Waiting>) {
-        // SAFETY: `link` made it.
+        // SAFETY: `link` leaked this box.
         let link = unsafe { Box::from_raw(link.cast::<Link>().as_ptr()) };
         let note = |number| {
             let mut log = LOG.take();
@@ -177,7 +177,7 @@ mod tests {
         NonNull::from(Box::leak(Box::new(Link { waiting: Waiting::new(end_link), number, causes }))).cast()
     }
 
-    /// Ends it, and returns what was begun, and beyond 1000 what was done.
+    /// Ends `first`. Returns the numbers of links whose end began, and 1000 more than those of links whose end is done.
     fn log_of(first: NonNull<Waiting>) -> Vec<u32> {
         // SAFETY: nothing else ends it.
         unsafe { end(first) };

@@ -15,7 +15,7 @@ impl Owners {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// `true` if it was the last.
+    /// Returns `true` if this was the last owner.
     pub fn leave(&self) -> bool {
         // Release: this owner's effects come before the end. Acquire: the last one sees them.
         self.0.fetch_sub(1, Ordering::AcqRel) == 1

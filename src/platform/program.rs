@@ -8,7 +8,7 @@ use syncedmem_core::text::Text;
 
 pub fn name() -> Text<256> {
     unsafe extern "C" {
-        /// Of the GNU C library: the last component of `argv[0]`.
+        /// The GNU C library's variable: the last component of `argv[0]`.
         static program_invocation_short_name: *const c_char;
     }
     // SAFETY: the C library sets it before the process's first instruction, and this crate never writes it.

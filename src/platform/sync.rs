@@ -1,4 +1,4 @@
-//! Locks, on std's atomics or, in a model, on loom's.
+//! Locks on std's atomics or, in a model, on loom's.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -10,25 +10,25 @@ pub(crate) use std::sync::atomic::Ordering;
 
 use cell::UnsafeCell;
 
-/// Held for nanoseconds: never during a fill, copy, driver call or callback.
+/// A lock that is held for nanoseconds: never during a fill, copy, driver call or callback.
 ///
-/// One atomic operation takes it and a plain store releases it: half the cost of std's. A signal handler that
-/// interrupted the holder does not wait.
+/// One atomic operation takes it and a plain store releases it, at half the cost of std's. A signal handler that has
+/// interrupted the owner does not wait.
 pub(crate) struct Lock<T> {
-    /// `FREE`, `FORK`, or the holder's id.
+    /// `FREE`, `FORK`, or the owning thread's id.
     state: AtomicUsize,
     value: UnsafeCell<T>,
 }
 
-/// A signal handler interrupted the lock's holder.
+/// A signal handler has interrupted the lock's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
 const FREE: usize = 0;
-/// Held for a fork: only the forking thread may enter. No thread's id.
+/// The lock is held for a fork: only the forking thread may enter. This is no thread's id.
 const FORK: usize = 1;
 
-/// Held from before a fork until after it, in parent and child.
+/// A lock that is held from before a fork until after it, in parent and child.
 pub(crate) trait ForkLock {
     fn at_fork(&self, step: ForkStep);
 }
@@ -45,8 +45,8 @@ impl<L: ForkLock, const N: usize> ForkLock for [L; N] {
     }
 }
 
-/// Declares a static with a lock, and the function for the table of `process`. In a model it is lazy: loom's atomics
-/// have no constant constructors.
+/// Declares a static with a lock, and the function for the table of `process`. In a model the static is lazy, because
+/// loom's atomics have no constant constructors.
 macro_rules! locked_static {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
         $crate::platform::sync::locked_static! {
@@ -71,7 +71,7 @@ macro_rules! locked_static {
 }
 pub(crate) use locked_static;
 
-/// Defines `new`, constant except in a model, as above.
+/// Defines `new`, which is constant except in a model.
 macro_rules! constructor {
     ($(#[$attribute:meta])* $visibility:vis fn new($($argument:ident: $type:ty)?) -> Self $body:block) => {
         $(#[$attribute])*
@@ -88,7 +88,7 @@ pub(crate) use constructor;
 mod lock {
     use super::*;
 
-    // SAFETY: `with` lends the value to one thread at a time.
+    // SAFETY: `with` hands the value to one thread at a time.
     unsafe impl<T: Send> Sync for Lock<T> {}
 
     impl<T> Lock<T> {
@@ -103,8 +103,8 @@ mod lock {
             self.take_within(FOR_EVER).unwrap_or_else(wait_for_ever).enter(work)
         }
 
-        /// For signal handlers: fails if this thread holds the lock already, or another one for longer than `naps`. The
-        /// holder may be waiting for malloc's lock or another of the interrupted thread's.
+        /// Serves signal handlers: fails if this thread owns the lock already, or another one keeps it for longer than
+        /// `naps`. That owner may be waiting for malloc's lock or another of the interrupted thread's.
         #[inline]
         pub(crate) fn try_with<R>(&self, naps: u32, work: impl FnOnce(&mut T) -> R) -> Result<R, Interrupted> {
             self.take_within(naps).map(|held| held.enter(work)).ok_or(Interrupted)
@@ -113,7 +113,7 @@ mod lock {
         #[inline]
         fn take_within(&self, naps: u32) -> Option<Held<'_, T>> {
             let thread = this_thread();
-            // Acquire: sees the last holder's effects.
+            // Acquire: sees the last owner's effects.
             match self.state.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => Some(Held { lock: self, before: FREE }),
                 Err(_) => self.take_when_free(thread, naps),
@@ -128,9 +128,9 @@ mod lock {
                 if before == thread {
                     return None;
                 }
-                // In another library's fork handler this thread's own fork has the lock.
+                // In another library's fork handler, this thread's own fork has the lock.
                 let is_free = before == FREE || (before == FORK && forking::is_this_thread());
-                // Acquire: as above.
+                // Acquire: sees the last owner's effects.
                 let take =
                     || self.state.compare_exchange_weak(before, thread, Ordering::Acquire, Ordering::Relaxed).is_ok();
                 if is_free && take() {
@@ -144,7 +144,7 @@ mod lock {
             }
         }
 
-        /// Whether the lock is free after up to `naps` naps. For signal handlers.
+        /// Whether the lock becomes free within `naps` naps. Serves signal handlers.
         pub(crate) fn is_free_within(&self, naps: u32) -> bool {
             // Relaxed: the guarded value is not read.
             let state = || self.state.load(Ordering::Relaxed);
@@ -156,7 +156,7 @@ mod lock {
     impl<T> ForkLock for Lock<T> {
         fn at_fork(&self, step: ForkStep) {
             match step {
-                // In a nested fork this thread holds it already.
+                // In a nested fork this thread owns it already.
                 ForkStep::Lock => self.take_within(FOR_EVER).into_iter().for_each(|mut held| held.before = FORK),
                 ForkStep::Unlock if self.state.load(Ordering::Relaxed) == FORK => {
                     drop(Held { lock: self, before: FREE })
@@ -166,7 +166,7 @@ mod lock {
         }
     }
 
-    /// A signal handler hangs if it makes a call which the header forbids there, and needs a lock of the interrupted thread.
+    /// A signal handler hangs here if it makes a call that the header forbids there, and needs a lock of the interrupted thread.
     #[cold]
     fn wait_for_ever<T>() -> T {
         loop {
@@ -191,14 +191,14 @@ mod lock {
     impl<T> Drop for Held<'_, T> {
         #[inline]
         fn drop(&mut self) {
-            // Release: the next holder sees this one's effects.
+            // Release: the next owner sees this one's effects.
             self.lock.state.store(self.before, Ordering::Release);
         }
     }
 }
 
-/// `pthread_self`, the address of the thread's control block, so never 0 or 1. Read without a call: every lock needs
-/// it.
+/// `pthread_self`, the address of the thread's control block, so never 0 or 1. It is read without a call, because every lock
+/// needs it.
 #[cfg(not(loom))]
 #[inline(always)]
 #[expect(unsafe_code, reason = "the thread pointer is read")]
@@ -230,12 +230,12 @@ pub(crate) fn this_thread() -> usize {
 /// The thread inside fork, from before its first lock until after its last one.
 pub(crate) mod forking {
     use super::{this_thread, wait_until};
-    // A model has no processes.
+    // Std's atomic: a model has no processes.
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
     static THREAD: AtomicUsize = AtomicUsize::new(0);
-    /// Of that thread's forks: a prepare handler may fork. Used by that thread only.
+    /// Depth of that thread's nested forks: a prepare handler may fork. Only that thread uses it.
     static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
     pub(crate) fn begin() {
@@ -251,7 +251,7 @@ pub(crate) mod forking {
     }
 
     pub(crate) fn is_this_thread() -> bool {
-        // Relaxed: only this thread's own store makes it so.
+        // Relaxed: only this thread's own store makes it true.
         THREAD.load(Relaxed) == this_thread()
     }
 }
@@ -267,7 +267,7 @@ pub(crate) fn wait_until(is_done: impl Fn() -> bool) {
     }
 }
 
-/// The holder needs nanoseconds, unless it lost its processor.
+/// The lock's owner needs nanoseconds, unless it has lost its processor.
 fn pause(_tries: u32) {
     #[cfg(loom)]
     loom::thread::yield_now();
@@ -275,12 +275,12 @@ fn pause(_tries: u32) {
     match _tries {
         0..64 => std::hint::spin_loop(),
         64..BEFORE_NAPS => std::thread::yield_now(),
-        // Yielding alone might starve a holder of lower priority.
+        // Yielding alone might starve an owner of lower priority.
         _ => nap(),
     }
 }
 
-/// Sleeps for 50 microseconds, by `syscall`: std's sleep is a cancellation point.
+/// Sleeps for 50 microseconds, by `syscall`, because std's sleep is a cancellation point.
 #[expect(unsafe_code, reason = "nanosleep(2)")]
 pub(crate) fn nap() {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
@@ -288,7 +288,7 @@ pub(crate) fn nap() {
     unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
 }
 
-/// Threads sleep at it until an event.
+/// Threads sleep at it until another one opens it.
 pub(crate) struct Gate(AtomicU32);
 
 impl Gate {
@@ -298,7 +298,7 @@ impl Gate {
         }
     }
 
-    /// For `wait`. Taken under the lock of the decision to open.
+    /// The argument of `wait`. It is taken under the lock of the decision to open.
     pub(crate) fn ticket(&self) -> u32 {
         // Relaxed: the lock orders it before the `open` that it waits for.
         self.0.load(Ordering::Relaxed)
@@ -324,7 +324,7 @@ impl Gate {
 
 #[expect(unsafe_code, reason = "futex(2)")]
 pub(crate) mod futex {
-    // A model does not sleep.
+    // Std's atomic: a model does not sleep.
     use std::sync::atomic::AtomicU32;
 
     /// Sleeps while `word` is `expected`. May wake spuriously.

@@ -8,7 +8,7 @@ use syncedmem_core::text::{Escaped, Text};
 
 use super::file;
 
-/// If the reader has gone, SIGPIPE comes as for any writer. A closed or full standard error does not stop the program.
+/// If the reader has gone, SIGPIPE is raised as for any writer. A closed or full standard error does not stop the program.
 pub fn to_stderr(text: &[u8]) {
     let _ = file::write(libc::STDERR_FILENO, text);
 }
@@ -25,12 +25,13 @@ pub fn warn_once(has_warned: &AtomicBool, message: fmt::Arguments) {
     }
 }
 
-/// /dev/stderr and /dev/stdout are links, which would be refused as files.
+/// /dev/stderr and /dev/stdout are links, which `file::open` would refuse.
 pub fn is_stream(destination: &CStr) -> bool {
     matches!(destination.to_bytes(), b"stderr" | b"/dev/stderr" | b"/dev/stdout")
 }
 
-/// `destination` is a setting's. On a failure standard error gets an error, which calls the text `what`, and the text.
+/// `destination` is a setting's value. If it cannot be written, standard error gets an error that calls the text `what`, and
+/// the text.
 pub fn append_to(destination: &CStr, variable: &str, what: &str, text: &[u8]) {
     let written = match destination.to_bytes() {
         b"stderr" | b"/dev/stderr" => return to_stderr(text),

@@ -1,7 +1,7 @@
-//! A pointer that each thread has of its own, null at first.
+//! A pointer for each thread, null at first.
 //!
-//! Not a `thread_local!`: in a library loaded at run time glibc allocates those at their first use, and aborts if
-//! memory has run out.
+//! A `thread_local!` would not do: in a library loaded at run time glibc allocates it at its first use, and aborts if memory
+//! has run out.
 #![expect(unsafe_code, reason = "POSIX thread-specific data")]
 
 use std::ffi::c_void;
@@ -13,7 +13,7 @@ pub struct ThreadPointer {
     at_end: AtEnd,
 }
 
-/// The C library's own, for a pointer that is not null: no code of this library runs at a thread's end.
+/// A function of the C library, for a pointer that is not null: no code of this library runs at a thread's end.
 type AtEnd = Option<unsafe extern "C" fn(*mut c_void)>;
 
 impl ThreadPointer {
@@ -21,16 +21,16 @@ impl ThreadPointer {
         ThreadPointer { key: AtomicU32::new(0), at_end }
     }
 
-    /// Without allocation: a signal handler may have interrupted malloc.
+    /// Does not allocate, because a signal handler may have interrupted malloc.
     pub fn get(&self) -> *mut c_void {
         let Some(key) = self.key.load(Ordering::Acquire).checked_sub(1) else { return std::ptr::null_mut() };
         // SAFETY: `key` made it, and it is never deleted.
         unsafe { libc::pthread_getspecific(key) }
     }
 
-    /// Whether there was memory for it.
+    /// Returns whether there was memory for the pointer.
     pub fn set(&self, pointer: *mut c_void) -> bool {
-        // SAFETY: as above; glibc, which may allocate here, returns an error if it cannot.
+        // SAFETY: `key` made the key, which is never deleted. glibc may allocate here, and returns an error if it cannot.
         self.key().is_some_and(|key| unsafe { libc::pthread_setspecific(key, pointer) } == 0)
     }
 

@@ -1,6 +1,6 @@
-//! A loaded object's exports, from the tables of the ELF specification and the GNU hash table, which all common linkers
-//! write. An object without that is skipped. `dlsym` would search dependencies too, and wait for each `dlopen` under
-//! way.
+//! Exports of a loaded object, from the tables of the ELF specification and the GNU hash table, which all common linkers
+//! write. An object without a GNU hash table is skipped. `dlsym` would search dependencies too, and wait for each `dlopen`
+//! that is under way.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -38,12 +38,12 @@ const DT_SONAME: i64 = 14;
 const DT_JMPREL: i64 = 23;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 
-/// The section of imported symbols.
+/// Section number of imported symbols.
 const SHN_UNDEF: u16 = 0;
 const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 
-/// Relocations by a symbol's address: the absolute one, GLOB_DAT and JUMP_SLOT.
+/// Types of relocations by a symbol's address: the absolute one, GLOB_DAT and JUMP_SLOT.
 #[cfg(target_arch = "x86_64")]
 const ADDRESSES: [u32; 3] = [1, 6, 7];
 #[cfg(target_arch = "aarch64")]
@@ -55,9 +55,9 @@ const ADDRESSES: [u32; 0] = [];
 const HEADER: usize = 4;
 
 pub struct Reference {
-    /// Its own entry for a foreign function, which is the address in the whole process: in programs at a fixed address.
+    /// The object's own entry for a foreign function, in programs at a fixed address: the address in the whole process.
     pub entry: Option<usize>,
-    /// As the loader wrote it: before the first call of a lazily bound function, an address in the object itself.
+    /// The word that the loader wrote: before the first call of a lazily bound function, an address in the object itself.
     pub word: usize,
 }
 
@@ -66,7 +66,7 @@ pub struct Symbols<'o> {
     names: usize,
     symbols: usize,
     hash: usize,
-    /// Address and number of data's and of functions'.
+    /// Address and number of the relocations of data, and of those of functions.
     relocations: [(usize, usize); 2],
     /// Address and number of entries of the dynamic section.
     section: (usize, usize),
@@ -77,7 +77,7 @@ impl<'o> Symbols<'o> {
     /// `None` if the object lacks the tables.
     ///
     /// # Safety
-    /// The headers are those of an object that is mapped at `base` for all of `'o`.
+    /// The mapping contract: the headers are those of an object that is mapped at `base` for all of `'o`.
     pub unsafe fn of(headers: &'o [Elf64_Phdr], base: usize) -> Option<Self> {
         let within = |address: usize| segment::contains(headers, base, address, 1);
         let section = headers.iter().find(|header| header.p_type == PT_DYNAMIC)?;
@@ -86,10 +86,10 @@ impl<'o> Symbols<'o> {
         let mut relocations = [(0, 0); 2];
         let entries = section.p_memsz as usize / size_of::<Dynamic>();
         for index in 0..entries {
-            // SAFETY: within the section, which the caller says is mapped.
+            // SAFETY: the entry lies in the dynamic section, which the mapping contract covers.
             let entry: Dynamic = unsafe { read(begin, index) };
             let value = entry.value as usize;
-            // Some loaders leave the offset, most replace it by the address.
+            // Some loaders leave the offset; most replace it by the address.
             let address = Some(value).filter(|&value| within(value)).unwrap_or(base.wrapping_add(value));
             match entry.tag {
                 DT_NULL => break,
@@ -120,7 +120,8 @@ impl<'o> Symbols<'o> {
             return None;
         }
         let hash = gnu_hash(name);
-        // SAFETY: as for `hash_word`. A Bloom filter of 64-bit words: most searches end here.
+        // A Bloom filter of 64-bit words ends most searches here.
+        // SAFETY: the table's header gives the number of its words, which the mapping contract covers.
         let filter: u64 = unsafe { read(self.hash + HEADER * size_of::<u32>(), hash as usize / 64 % words) };
         if filter >> (hash % 64) & filter >> (hash.wrapping_shr(shift) % 64) & 1 == 0 {
             return None;
@@ -143,7 +144,7 @@ impl<'o> Symbols<'o> {
 
     pub fn references(&self, name: &CStr) -> impl Iterator<Item = Reference> {
         let tables = self.relocations.into_iter();
-        // SAFETY: the dynamic section gives address and number, and `of`'s caller says that the table is mapped.
+        // SAFETY: the dynamic section gives address and number of entries, which the mapping contract covers.
         let all = tables.flat_map(|(table, count)| (0..count).map(move |at| unsafe { read::<Relocation>(table, at) }));
         all.filter_map(move |relocation| {
             let (symbol, kind) = ((relocation.info >> 32) as usize, relocation.info as u32);
@@ -172,7 +173,7 @@ impl<'o> Symbols<'o> {
 
     fn strings(&self, tag: i64) -> impl Iterator<Item = &'o CStr> {
         let (section, entries) = self.section;
-        // SAFETY: within the section, which `of`'s caller says is mapped.
+        // SAFETY: the entry lies in the dynamic section, which the mapping contract covers.
         let all = (0..entries).map(move |index| unsafe { read::<Dynamic>(section, index) });
         let all = all.take_while(|entry| entry.tag != DT_NULL);
         all.filter(move |entry| entry.tag == tag).map(|entry| self.string(entry.value as usize))
@@ -189,7 +190,7 @@ impl<'o> Symbols<'o> {
         })
     }
 
-    /// Indices of symbols, from the first to the end of the last chain.
+    /// Indices of the exported symbols: from the first one to the end of the last chain.
     fn exported(&self) -> std::ops::Range<usize> {
         let [buckets, first, words] = [0, 1, 2].map(|index| self.hash_word(index) as usize);
         let begin = HEADER + 2 * words;
@@ -203,12 +204,12 @@ impl<'o> Symbols<'o> {
     }
 
     fn hash_word(&self, index: usize) -> u32 {
-        // SAFETY: the table's header gives the number of words, and `of`'s caller says that it is mapped.
+        // SAFETY: the table's header gives the number of words, which the mapping contract covers.
         unsafe { read(self.hash, index) }
     }
 
     fn symbol(&self, index: usize) -> Elf64_Sym {
-        // SAFETY: the hash table and relocations contain indices of existing symbols.
+        // SAFETY: the hash table and relocations contain indices of existing symbols, which the mapping contract covers.
         unsafe { read(self.symbols, index) }
     }
 
@@ -226,15 +227,16 @@ impl<'o> Symbols<'o> {
 
     fn string(&self, offset: usize) -> &'o CStr {
         let name = with_exposed_provenance::<c_char>(self.names + offset);
-        // SAFETY: the table's strings are NUL-terminated; the offset is of the object's own tables.
+        // SAFETY: the offset comes from the object's own tables, whose strings are NUL-terminated and which the mapping
+        // contract covers.
         unsafe { CStr::from_ptr(name) }
     }
 }
 
 /// # Safety
-/// The array's element exists and is aligned.
+/// Element `index` of the array at `address` exists and is aligned.
 unsafe fn read<T: Copy>(address: usize, index: usize) -> T {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller of `read` guarantees the element.
     unsafe { with_exposed_provenance::<T>(address + index * size_of::<T>()).read() }
 }
 

@@ -1,25 +1,26 @@
-//! Whether a loaded object has exception handlers: in `.eh_frame` (Linux Standard Base), where `PT_GNU_EH_FRAME` points to.
+//! Whether a loaded object has exception handlers, by its `.eh_frame` (Linux Standard Base), to which `PT_GNU_EH_FRAME`
+//! points.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use libc::{Elf64_Phdr, PT_GNU_EH_FRAME};
 
 use super::segment;
 
-/// Handlers or destructors, in any language. `true` if the tables are unreadable.
+/// Handlers and destructors count, in any language. `true` if the tables are unreadable.
 ///
 /// # Safety
 /// The headers are those of an object that is mapped at `base`.
 pub unsafe fn may_have_handlers(headers: &[Elf64_Phdr], base: usize) -> bool {
-    // SAFETY: by the caller.
+    // SAFETY: the caller of `may_have_handlers` guarantees the mapping.
     unsafe { have_handlers(headers, base) }.unwrap_or(true)
 }
 
 /// # Safety
-/// As for `may_have_handlers`.
+/// The headers are those of an object that is mapped at `base`.
 unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
-    // As all linkers encode it: a signed 4-byte offset from its own position.
+    // All linkers use this encoding: a signed 4-byte offset from its own position.
     const VERSION_AND_ENCODING: [u8; 2] = [1, 0x1b];
-    // SAFETY: the caller says that the object is mapped. Nothing writes to these tables after the loader.
+    // SAFETY: the caller of `have_handlers` guarantees the mapping, and only the loader ever writes to these tables.
     let read = |address, bytes| unsafe { segment::read(headers, base, address, bytes) };
     let section = headers.iter().find(|header| header.p_type == PT_GNU_EH_FRAME)?;
     let begin = base.wrapping_add(section.p_vaddr as usize);
@@ -36,7 +37,7 @@ unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
         // The marker of a 64-bit record (0xffffffff) exceeds any segment.
         let record = read(at.wrapping_add(4), bytes as usize)?;
         let (kind, rest) = record.split_first_chunk::<4>()?;
-        // A record of kind 0 (CIE) begins with a version and letters. P: a personality routine.
+        // A record of kind 0 (CIE) begins with a version and letters; P stands for a personality routine.
         let mut letters = rest.iter().skip(1).take_while(|&&letter| letter != 0);
         if *kind == [0; 4] && letters.any(|&letter| letter == b'P') {
             return Some(true);
@@ -56,7 +57,7 @@ mod tests {
         [&(record.len() as u32).to_ne_bytes()[..], &record].concat()
     }
 
-    /// A loaded segment has `mapped` bytes of the tables.
+    /// The loaded segment has `mapped` bytes of the tables.
     fn found(encoding: u8, records: &[u8], mapped: usize) -> bool {
         let object = [&[1, encoding, 0xff, 0xff][..], &4i32.to_ne_bytes(), records].concat();
         let base = object.as_ptr().expose_provenance();

@@ -1,7 +1,7 @@
 //! Walks the loaded objects.
 //!
-//! A walk holds the lock of the loader's list, which glibc does not release in a forked child: its next `dlopen` would
-//! wait for ever. So no fork happens during a walk of this library, and a walk loads, calls and awaits nothing.
+//! A walk holds the lock of the loader's list. glibc does not release it in a forked child, whose next `dlopen` would wait
+//! for ever. So no fork happens during a walk of this library, and a walk loads, calls and awaits nothing.
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;
@@ -24,7 +24,7 @@ pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
     find_map(|object| object.symbols()?.find(name))
 }
 
-/// The first answer of `visit`, in the order of loading.
+/// Returns the first answer of `visit`, in the order of loading.
 pub fn find_map<T>(mut visit: impl FnMut(&Object) -> Option<T>) -> Option<T> {
     let mut found = None;
     each(|object| {
@@ -38,6 +38,7 @@ pub fn find_map<T>(mut visit: impl FnMut(&Object) -> Option<T>) -> Option<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(usize);
 
+/// An object that a walk visits. The walk contract: the loader keeps headers, names and segments while the list is locked.
 pub struct Object<'w>(&'w dl_phdr_info);
 
 impl<'w> Object<'w> {
@@ -46,33 +47,33 @@ impl<'w> Object<'w> {
         if self.0.dlpi_name.is_null() {
             return c"";
         }
-        // SAFETY: the loader's name is NUL-terminated, and stays while the list is locked.
+        // SAFETY: the loader's name is NUL-terminated, and stays by the walk contract.
         unsafe { CStr::from_ptr(self.0.dlpi_name) }
     }
 
     pub fn symbols(&self) -> Option<elf::Symbols<'w>> {
-        // SAFETY: as for `headers`.
+        // SAFETY: the object stays mapped by the walk contract.
         unsafe { elf::Symbols::of(self.headers(), self.base()) }
     }
 
-    /// Address of the first note's descriptor, of `bytes` bytes, with this owner and type.
+    /// Address of the descriptor, of `bytes` bytes, of the first note with this owner and type.
     pub fn note(&self, owner: &CStr, kind: u32, bytes: usize) -> Option<usize> {
-        // SAFETY: as for `headers`.
+        // SAFETY: the object stays mapped by the walk contract.
         unsafe { note::find(self.headers(), self.base(), owner.to_bytes_with_nul(), kind, bytes) }
     }
 
     pub fn build_id(&self) -> Option<&'w [u8]> {
-        /// SHA-1, MD5 or a UUID, and a fast hash.
+        /// Sizes of SHA-1, of MD5 or a UUID, and of a fast hash.
         const BYTES: [usize; 3] = [20, 16, 8];
         const NT_GNU_BUILD_ID: u32 = 3;
         BYTES.iter().find_map(|&bytes| {
             let id = std::ptr::with_exposed_provenance::<u8>(self.note(c"GNU", NT_GNU_BUILD_ID, bytes)?);
-            // SAFETY: `note` found them in a segment that stays mapped while the list is locked.
+            // SAFETY: `note` found them in a segment, which stays mapped by the walk contract.
             Some(unsafe { std::slice::from_raw_parts(id, bytes) })
         })
     }
 
-    /// A function's address for this object: the target of its references, or its own export.
+    /// A function's address as this object calls it: the target of its references, or its own export.
     pub fn bound(&self, name: &CStr) -> Option<usize> {
         let symbols = self.symbols()?;
         let entry = || symbols.references(name).find_map(|reference| reference.entry);
@@ -82,7 +83,7 @@ impl<'w> Object<'w> {
     }
 
     pub fn may_have_handlers(&self) -> bool {
-        // SAFETY: as for `headers`.
+        // SAFETY: the object stays mapped by the walk contract.
         unsafe { frames::may_have_handlers(self.headers(), self.base()) }
     }
 
@@ -98,19 +99,19 @@ impl<'w> Object<'w> {
         segment::contains(self.headers(), self.base(), address, 1)
     }
 
-    /// Its bytes in memory, if one segment has all of them. Nothing writes to them while the result is used.
+    /// The object's bytes in memory, if one segment has all of them. Nothing writes to them while the result is used.
     pub fn bytes(&self, address: usize, bytes: usize) -> Option<&'w [u8]> {
-        // SAFETY: as for `headers`; the caller reads code, which nothing writes meanwhile.
+        // SAFETY: the object stays mapped by the walk contract; callers read code, which nothing writes meanwhile.
         unsafe { segment::read(self.headers(), self.base(), address, bytes) }
     }
 
-    /// The loaded segment that has this address.
+    /// The loaded segment that contains this address.
     pub fn segment(&self, address: usize) -> Option<Segment> {
         segment::at(self.headers(), self.base(), address)
     }
 
     fn headers(&self) -> &'w [libc::Elf64_Phdr] {
-        // SAFETY: the loader's headers of an object that stays mapped while the list is locked.
+        // SAFETY: the loader's headers stay by the walk contract.
         unsafe { std::slice::from_raw_parts(self.0.dlpi_phdr, self.0.dlpi_phnum.into()) }
     }
 
@@ -123,7 +124,7 @@ pub fn loaded_so_far() -> u64 {
     find_map(|object| Some(object.loaded_so_far())).unwrap_or(0)
 }
 
-/// In the order of loading, until `visit` breaks.
+/// Visits the objects in the order of loading, until `visit` breaks.
 pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     extern "C" fn visitor<F: FnMut(&Object) -> ControlFlow<()>>(
         info: *mut dl_phdr_info,
@@ -134,9 +135,9 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
         if bytes < std::mem::offset_of!(dl_phdr_info, dlpi_adds) + size_of::<u64>() {
             return 1;
         }
-        // SAFETY: `each` lends its `visit` for the call.
+        // SAFETY: `each` passes its `visit`, which no other reference uses during the call.
         let visit = unsafe { &mut *visit.cast::<F>() };
-        // SAFETY: the loader's own structure.
+        // SAFETY: the loader passes its own structure, which stays for the call.
         let info = unsafe { &*info };
         visit(&Object(info)).is_break().into()
     }
@@ -146,7 +147,7 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     });
 }
 
-/// For another `walk` of the loader's list, such as unwinding; not called if this process may not walk.
+/// Runs another `walk` of the loader's list, such as unwinding. Does not call it if this process may not walk.
 #[inline(always)]
 pub fn walk(walk: impl FnOnce()) {
     if may_walk() {
@@ -155,24 +156,24 @@ pub fn walk(walk: impl FnOnce()) {
 }
 
 /// Threads in a walk, plus `FORK` while a thread is inside fork, which keeps others out.
-// Not loom's, which has neither forks nor a loader.
+// Std's atomic: loom has neither forks nor a loader.
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
 
-/// The process that `WALKS` counts threads of.
+/// The process whose threads `WALKS` counts.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 fn is_of_this_process() -> bool {
     PROCESS.load(Ordering::Relaxed) == std::process::id()
 }
 
-/// Called at load: at the first walk, a fork at that moment could take the walk for one of the parent's and forget it.
+/// Called at load: a fork at the moment of the first walk could take the walk for one of the parent's and forget it.
 pub fn begin() {
     PROCESS.store(std::process::id(), Ordering::Relaxed);
 }
 
-/// In a child of the bare system call, or of a parent that had begun to fork before this library was loaded, no fork handler
-/// ran: if a thread of the parent was in a walk, the loader's list is locked for ever.
+/// No fork handler runs in a child of the bare system call, or of a parent that began to fork before this library was loaded.
+/// If a thread of the parent was in a walk, the loader's list stays locked in such a child.
 fn may_walk() -> bool {
     if !is_of_this_process() {
         if WALKS.load(Ordering::Relaxed) != 0 {
@@ -185,7 +186,7 @@ fn may_walk() -> bool {
 
 #[inline(always)]
 fn unforked(walk: impl FnOnce()) {
-    // In another library's fork handler: this thread's fork keeps the other threads out.
+    // A walk in another library's fork handler: this thread's fork keeps the other threads out.
     if forking::is_this_thread() {
         return walk();
     }
@@ -223,7 +224,7 @@ pub(crate) fn fork_lock() -> &'static dyn ForkLock {
     &NoWalks
 }
 
-/// In a forked child, where the counted threads do not exist.
+/// Called in a forked child, where the counted threads do not exist.
 pub fn forget_walks() {
     begin();
     WALKS.store(FORK, Ordering::Relaxed);
@@ -239,7 +240,7 @@ mod tests {
     fn a_process_may_walk_from_the_load_on() {
         const ALONE: &str = "SYNCEDMEM_TEST_ALONE";
         if std::env::var_os(ALONE).is_some() {
-            // Without a walk before.
+            // No walk has run before.
             assert!(is_of_this_process());
             return;
         }

@@ -1,7 +1,7 @@
 //! The objects that an object needs, by its dynamic section.
 //!
-//! Nothing is allocated: memory may have run out. Entries beyond the fixed tables are skipped. Names are kept as
-//! hashes: an object may be unloaded between two walks.
+//! Nothing is allocated, because memory may have run out. Entries beyond the fixed tables are skipped. Names are kept as
+//! hashes, because an object may be unloaded between two walks.
 
 use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +12,7 @@ use super::{Identity, Object, each, find_map};
 const MOST_OBJECTS: usize = 128;
 const MOST_NAMES: usize = 64;
 
-/// The first result, of the object, then of those it needs: breadth first, like the loader's symbol search.
+/// Returns the first answer of `find`, for the object, then for those it needs: breadth first, like the loader's search.
 pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> Option<T> {
     let (mut objects, mut count) = ([object; MOST_OBJECTS], 1);
     let mut at = 0;
@@ -52,7 +52,7 @@ pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> 
     None
 }
 
-/// Hash, without the folder.
+/// Hash of a file's name, without the folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Name(u64);
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_looked_at_behind_what_is_found() {
+    fn nothing_is_looked_at_after_what_is_found() {
         let (names, found) = names_until("libc.so.6");
         assert_eq!(found, Some(()));
         assert!(names.last().unwrap().contains("libc.so.6"), "{names:?}");

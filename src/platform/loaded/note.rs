@@ -1,14 +1,14 @@
-//! Notes of a loaded object, which need no exports.
+//! Finds notes of a loaded object, which need no exports.
 #![expect(unsafe_code, reason = "the segments of a mapped object are read")]
 
 use libc::{Elf64_Phdr, PT_NOTE};
 
 use super::segment;
 
-/// Bytes: the sizes of the owner's name and the descriptor, and the type.
+/// Bytes of a note's header: the sizes of the owner's name and of the descriptor, and the type.
 const HEADER: usize = 3 * size_of::<u32>();
 
-/// See [`Object::note`](super::Object::note). The address is a multiple of 4; `owner` ends with NUL.
+/// Implements [`Object::note`](super::Object::note). The address is a multiple of 4; `owner` ends with NUL.
 ///
 /// # Safety
 /// The headers are those of an object that is mapped at `base`.
@@ -17,7 +17,7 @@ pub unsafe fn find(headers: &[Elf64_Phdr], base: usize, owner: &[u8], kind: u32,
         // Any alignment but 8 means 4, whatever the header says.
         let alignment = if segment.p_align == 8 { 8 } else { 4 };
         let begin = base.wrapping_add(segment.p_vaddr as usize);
-        // SAFETY: the caller says that the object is mapped; notes are read-only.
+        // SAFETY: the caller of `find` guarantees the mapping, and notes are read-only.
         let notes = unsafe { segment::read(headers, base, begin, segment.p_memsz as usize) }?;
         let descriptor = find_in(notes, alignment, owner, kind, bytes)?;
         (begin % alignment == 0).then_some(begin + descriptor)
@@ -64,7 +64,7 @@ mod tests {
         note
     }
 
-    /// A loaded segment has `mapped` bytes of the notes.
+    /// The loaded segment has `mapped` bytes of the notes.
     fn found(notes: &[u8], alignment: u64, mapped: usize) -> Option<usize> {
         let words: Vec<u64> = vec![0; notes.len().div_ceil(8)];
         let base = words.as_ptr().expose_provenance();

@@ -14,7 +14,7 @@ pub fn contains(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usiz
 pub struct Segment {
     begin: usize,
     bytes: usize,
-    /// The bits of mprotect(2).
+    /// Bits as in mprotect(2).
     pub protection: i32,
 }
 
@@ -28,7 +28,7 @@ impl Segment {
     }
 }
 
-/// The loaded segment that has this address.
+/// The loaded segment that contains this address.
 pub fn at(headers: &[Elf64_Phdr], base: usize, address: usize) -> Option<Segment> {
     loaded(headers, base).find(|segment| segment.has(address, 1))
 }
@@ -49,12 +49,12 @@ fn loaded(headers: &[Elf64_Phdr], base: usize) -> impl Iterator<Item = Segment> 
 /// The headers are those of an object that stays mapped at `base` while the result is used. Nothing writes to these
 /// bytes meanwhile.
 pub unsafe fn read(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usize) -> Option<&[u8]> {
-    // SAFETY: a segment contains them; the rest by the caller.
+    // SAFETY: a segment contains the bytes; the caller of `read` guarantees the mapping, and that nothing writes to them.
     contains(headers, base, address, bytes)
         .then(|| unsafe { std::slice::from_raw_parts(with_exposed_provenance(address), bytes) })
 }
 
-/// A segment at the object's start.
+/// A segment at the start of its object.
 #[cfg(test)]
 pub fn header(p_type: u32, bytes: usize, alignment: u64) -> Elf64_Phdr {
     let bytes = bytes as u64;
