@@ -11,12 +11,12 @@ use crate::platform::text::warn;
 
 #[cfg(target_arch = "aarch64")]
 unsafe extern "C" {
-    /// Of libgcc: instructions are read through a cache that does not see the data cache's writes by itself.
+    /// libgcc's function: the processor reads instructions through a cache that does not see writes of data by itself.
     fn __clear_cache(begin: usize, end: usize);
 }
 
-/// Writes all jumps, or none. The pages are writable and executable at once only while this function writes: other functions that lie on them
-/// may be running.
+/// Writes all jumps, or none. The pages are writable and executable at once only while this function writes, because other
+/// functions on them may be running.
 pub fn write(object: &Object, sites: &[Site]) -> Result<(), Refusal> {
     let begin = sites.iter().map(|site| site.address).min().ok_or(Refusal::Scattered)?;
     let end = sites.iter().map(|site| site.address + site.jump.bytes().len()).max().unwrap_or(begin);
@@ -29,7 +29,7 @@ pub fn write(object: &Object, sites: &[Site]) -> Result<(), Refusal> {
     for site in sites {
         let bytes = site.jump.bytes();
         let entry = std::ptr::with_exposed_provenance_mut::<u8>(site.address);
-        // SAFETY: `mprotect` has made these bytes of a mapped segment writable. No thread executes them: see `takeover`.
+        // SAFETY: `protect` has made these bytes of a mapped segment writable. No thread executes them: see `takeover`.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), entry, bytes.len()) };
         // SAFETY: these bytes are mapped.
         #[cfg(target_arch = "aarch64")]
@@ -43,24 +43,24 @@ pub fn write(object: &Object, sites: &[Site]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The flag of mprotect(2) for code whose indirect branches the processor checks: the loader has set it for an object whose note says that
-/// all of its code has landing marks, if the processor checks them.
+/// The flag of mprotect(2) for code whose indirect branches the processor checks. If the processor checks them, the loader has
+/// set it for an object whose note says that all of its code has landing marks.
 fn checks_branches(object: &Object) -> i32 {
     const PROT_BTI: i32 = 0x10;
     const HWCAP2_BTI: u64 = 1 << 17;
     const NT_GNU_PROPERTY_TYPE_0: u32 = 5;
-    // The kind, a size of 4 bytes, the properties, and padding.
+    // The note has a kind, a size of 4 bytes, the properties, and padding.
     const AARCH64_FEATURE_1_AND: u32 = 0xc000_0000;
     const BTI: u32 = 1;
     if !cfg!(target_arch = "aarch64") {
         return 0;
     }
     let note = object.note(c"GNU", NT_GNU_PROPERTY_TYPE_0, 16).map(std::ptr::with_exposed_provenance::<[u32; 4]>);
-    // SAFETY: `note` found as many bytes in a segment that stays mapped while the list is locked.
+    // SAFETY: `note` found 16 bytes in a segment that stays mapped while the loader's list is locked.
     let has_marks = note
         .map(|note| unsafe { note.read_unaligned() })
         .is_some_and(|[kind, _, properties, _]| kind == AARCH64_FEATURE_1_AND && properties & BTI != 0);
-    // SAFETY: it reads a number that the kernel has given to the process.
+    // SAFETY: getauxval has no preconditions.
     let checks = unsafe { libc::getauxval(libc::AT_HWCAP2) } & HWCAP2_BTI != 0;
     if has_marks && checks { PROT_BTI } else { 0 }
 }

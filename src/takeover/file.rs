@@ -13,10 +13,10 @@ pub struct File {
 }
 
 impl File {
-    /// The loader has opened the same path: links are followed.
+    /// Follows links, because the loader has opened the same path.
     pub fn open(path: &CStr) -> Result<File, FileError> {
         const ACCESS: i32 = libc::O_RDONLY | libc::O_CLOEXEC;
-        // SAFETY: the path is NUL-terminated. By `syscall`: open(2) is a cancellation point.
+        // SAFETY: the path is NUL-terminated. The call is a `syscall`, because open(2) is a cancellation point.
         let opened = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), ACCESS) };
         let descriptor = file::result(opened)? as i32;
         let mapped = file::status(descriptor).and_then(|status| File::map(descriptor, status.st_size as usize));
@@ -25,7 +25,7 @@ impl File {
     }
 
     fn map(descriptor: i32, bytes: usize) -> Result<File, FileError> {
-        // SAFETY: a new mapping.
+        // SAFETY: the kernel places the new mapping where nothing is.
         let begin = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_READ, libc::MAP_PRIVATE, descriptor, 0) };
         if begin == libc::MAP_FAILED {
             return Err(FileError::System(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)));
@@ -34,8 +34,8 @@ impl File {
     }
 
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `map` made the mapping, which `drop` ends. Linkers and package managers replace a file that is executed instead of
-        // writing to it: the kernel maps the program's own code from it, too.
+        // SAFETY: `map` made the mapping, which `drop` ends. Linkers and package managers replace a file that is executed
+        // instead of writing to it, because the kernel maps the program's own code from it too.
         unsafe { std::slice::from_raw_parts(self.begin.cast(), self.bytes) }
     }
 }

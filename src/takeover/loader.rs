@@ -1,7 +1,7 @@
-//! The dynamic linker: what it has loaded, and when that changes.
+//! The dynamic linker: which objects it has loaded, and when that changes.
 //!
-//! For debuggers it calls a function that does nothing (`r_brk` of `struct r_debug`, link.h) before and after each change of its list, with
-//! its lock held. Here that function becomes a jump.
+//! Before and after each change of its list, it calls a function that does nothing (`r_brk` of `struct r_debug`, link.h), for
+//! debuggers, with its lock held. This module replaces that function by a jump.
 #![expect(unsafe_code, reason = "the loader's own structure is read")]
 
 use std::ffi::c_int;
@@ -25,7 +25,7 @@ struct Debug {
     state: c_int,
 }
 
-/// The list is whole: not while it is being changed.
+/// State of a list that is not being changed.
 const CONSISTENT: c_int = 0;
 
 fn debug() -> Option<NonNull<Debug>> {
@@ -37,11 +37,11 @@ static CHANGED: OnceLock<fn()> = OnceLock::new();
 /// Calls `changed` with the loader's lock held, after each change of the list.
 pub fn watch(changed: fn()) -> Result<(), Refusal> {
     let debug = debug().ok_or(Refusal::Loader("is not found"))?;
-    // SAFETY: the loader's variable, which it has set before it called this library.
+    // SAFETY: the variable is the loader's, which has set it before it called this library.
     let at = unsafe { (&raw const (*debug.as_ptr()).function).read() };
     CHANGED.get_or_init(|| changed);
     let written = loaded::find_map(|object| {
-        // With the padding behind it.
+        // The code, with the padding after it.
         let code = object.bytes(at, 16 - at % 16)?;
         if !only_returns(code) {
             return Some(Err(Refusal::Loader("is another one than is known, or has a breakpoint")));
@@ -67,7 +67,7 @@ extern "C" fn on_change() {
 pub fn is_alone() -> bool {
     let own = is_alone as fn() -> bool as usize;
     let loader = debug().map_or(0, |debug| debug.addr().get());
-    // A library that is preloaded lies before the loader in the list, and one that is opened later behind it.
+    // In the list, a preloaded library precedes the loader, and a library that is opened later follows it.
     let mut first = None;
     loaded::each(|object| {
         first = [own, loader].into_iter().find(|&address| object.contains(address));

@@ -1,12 +1,13 @@
-//! Takes over a Caffe that is bound within itself: `LD_PRELOAD` and the search for symbols do not reach its calls of its own
-//! `SyncedMemory`, so each of these functions gets a jump to this library's at its entry. Nothing of the original is executed then.
+//! Takes over a Caffe that is bound within itself. `LD_PRELOAD` and the search for symbols do not reach such a Caffe's calls
+//! of its own `SyncedMemory`. So each of these functions gets a jump to this library's at its entry, and nothing of the
+//! original runs afterwards.
 //!
-//! It happens while no other thread can be inside: when this library is loaded, before the program begins, and in `dlopen`, before that
-//! returns. All functions of a file are replaced, or none. The code is written under the lock of the loader's list.
+//! The jumps are written while no other thread can be inside: when this library is loaded, before the program begins, and in
+//! `dlopen`, before that returns. All functions of a file are replaced, or none, under the lock of the loader's list.
 //!
-//! libsyncedmem_names.so has jumps of its own in nets and solvers written with them ([`names`]), or none.
+//! libsyncedmem_names.so gets all of its jumps in nets and solvers, written with them ([`names`]), or none.
 //!
-//! `SYNCEDMEM_TAKE_OVER=1` asks for it; `syncedmem run` does where it is needed.
+//! `SYNCEDMEM_TAKE_OVER=1` turns this on; `syncedmem run` sets it where it is needed.
 
 mod code;
 mod file;
@@ -32,7 +33,7 @@ use file::File;
 use names::Names;
 use refusal::Refusal;
 
-/// Takes over what is loaded, and watches for more: called when this library is loaded.
+/// Takes over what is loaded, and watches for later objects. Called when this library is loaded.
 pub fn begin() {
     if !settings::takes_over() {
         return;
@@ -51,36 +52,37 @@ pub fn begin() {
 /// How many functions of a loaded object were replaced.
 #[derive(Clone, Copy)]
 pub struct Count {
-    /// Of `SyncedMemory`.
+    /// Functions of `SyncedMemory`.
     pub memory: usize,
-    /// For the names of layers.
+    /// Functions that give layers their names.
     pub names: usize,
 }
 
-/// Of the object that is loaded at this address, if it is taken over.
+/// Counts for the object that is loaded at `base`, if it is taken over.
 pub fn functions(base: usize) -> Option<Count> {
     let of = |taken: &&Taken| taken.base.load(Relaxed) == base + 1;
     let count = |taken: &Taken| Count { memory: taken.memory.load(Relaxed), names: taken.names.load(Relaxed) };
     TAKEN.iter().find(of).map(count)
 }
 
-/// A table for `functions`. Relaxed: the loader's lock orders the writes, and a reader finds an object by the loader's list.
+/// A slot of the table for `functions`. Relaxed: the loader's lock orders the writes, and a reader finds an object by the
+/// loader's list.
 struct Taken {
-    /// And 1, so that 0 is a free place: a program is loaded at 0.
+    /// Base address plus 1: 0 marks a free slot, and a program's own base is 0.
     base: AtomicUsize,
     memory: AtomicUsize,
     names: AtomicUsize,
 }
 
-/// More in one process are taken over, too, but have no place in reports.
+/// Further objects of a process are taken over too, but are not in reports.
 const PLACES: usize = 8;
 static TAKEN: [Taken; PLACES] =
     [const { Taken { base: AtomicUsize::new(0), memory: AtomicUsize::new(0), names: AtomicUsize::new(0) } }; PLACES];
 
-/// Of objects that the loader had loaded when they were last looked at.
+/// How many objects the loader had loaded at the last look.
 static SEEN: AtomicU64 = AtomicU64::new(0);
 
-/// Returns how many objects are in the list, and how many of these are new: the last ones.
+/// Returns how many objects are in the list, and how many of these are new, which are the last ones.
 fn count_objects() -> (usize, usize) {
     let (mut count, mut loaded) = (0, 0);
     loaded::each(|object| {
@@ -121,7 +123,7 @@ fn take_reporting(object: &Object, own: &Own, is_there: &mut [bool; PLACES]) {
                 TAKEN[place].base.store(object.base() + 1, Relaxed);
             }
         }
-        // Any library, or one with libsyncedmem in it.
+        // The object is any library, or one that contains libsyncedmem.
         Err(Refusal::File(Limit::Ours)) => {}
         Err(Refusal::File(Limit::NoNames | Limit::Broken) | Refusal::Unreadable(_)) if !exports_memory(object) => {}
         Err(why) => {
@@ -150,7 +152,7 @@ fn take(object: &Object, own: &Own) -> Result<Count, Refusal> {
     let name = if object.name().is_empty() { c"/proc/self/exe" } else { object.name() };
     let file = File::open(name).map_err(Refusal::Unreadable)?;
     let entries = entries::find(file.bytes()).map_err(Refusal::File)?;
-    // No `Option`s: a compiler reads what such a site would have before it reads that there is none, which memcheck reports.
+    // `Option`s would not do: a compiler reads the site before it reads that there is none, which memcheck reports.
     let (mut sites, mut memory) = ([Site::default(); FUNCTIONS.len() + HOOKS.len()], 0);
     for (entry, target) in entries.iter().zip(own.functions) {
         if let Some(entry) = entry {
@@ -171,14 +173,14 @@ fn site(object: &Object, file: &File, entry: &Entry, target: usize) -> Result<Si
     if is_unchanged(object, file, &site) { Ok(site) } else { Err(Refusal::Changed(entry.name)) }
 }
 
-/// The code in memory is that of the file: it was not changed since, by another library that does this, or by a debugger, and the
-/// file was not replaced.
+/// Whether the code in memory is that of the file. It is not if another library or a debugger has changed it, or if the file
+/// was replaced.
 fn is_unchanged(object: &Object, file: &File, site: &Site) -> bool {
     let in_file = file.bytes().get(site.offset..).and_then(|code| code.get(..site.room));
     in_file.is_some() && in_file == object.bytes(site.address, site.room)
 }
 
-/// This library, and libsyncedmem_names.so if it is there.
+/// This library, and libsyncedmem_names.so if it is loaded.
 struct Own {
     address: usize,
     /// The addresses of `FUNCTIONS`.
@@ -187,7 +189,7 @@ struct Own {
 }
 
 impl Own {
-    /// `None` for a program with the static library in it.
+    /// `None` for a program that contains the static library.
     fn find() -> Option<Own> {
         let own = begin as fn() as usize;
         let functions = loaded::find_map(|object| {
@@ -196,7 +198,7 @@ impl Own {
             Some(FUNCTIONS.map(find)).filter(|functions| functions.iter().all(|&function| function != 0))
         });
         let (mut functions, names) = (functions?, Names::find());
-        // Its constructors call those here.
+        // The constructors of libsyncedmem_names.so call those of this library.
         for (function, first) in functions.iter_mut().zip(names.iter().flat_map(|names| names.functions)) {
             *function = if first != 0 { first } else { *function };
         }

@@ -1,4 +1,4 @@
-//! libsyncedmem_names.so, which needs jumps at the entries of functions of nets and solvers, too.
+//! libsyncedmem_names.so, which also needs jumps at the entries of functions of nets and solvers.
 #![expect(unsafe_code, reason = "a function of another library is called")]
 
 use std::ffi::{CStr, c_char};
@@ -11,7 +11,7 @@ use super::file::File;
 use crate::platform::loaded::{self, Object};
 use crate::platform::text::warn;
 
-/// `syncedmem::in_front`
+/// Signature of `syncedmem::in_front`.
 type InFront = unsafe extern "C" fn(
     *const c_char,
     usize,
@@ -23,9 +23,9 @@ type InFront = unsafe extern "C" fn(
 
 pub struct Names {
     in_front: InFront,
-    /// The addresses of `HOOKS`; 0 where it has no such function.
+    /// Addresses of `HOOKS`; 0 where the library has no such function.
     hooks: [usize; HOOKS.len()],
-    /// The addresses of its constructors among `FUNCTIONS`, and else 0.
+    /// Addresses of the library's constructors among `FUNCTIONS`; 0 for other functions.
     pub functions: [usize; FUNCTIONS.len()],
 }
 
@@ -41,10 +41,11 @@ impl Names {
         })
     }
 
-    /// Appends the jumps that it needs in a loaded file; none, with a warning, if it cannot have them. Returns their number.
+    /// Appends the jumps that the library needs in a loaded file, and returns their number. If it cannot have them, warns and
+    /// appends none.
     pub fn append(&self, object: &Object, file: &File, sites: &mut [Site], path: &CStr) -> usize {
         let (bytes, mut found) = (file.bytes(), [Site::default(); HOOKS.len()]);
-        // SAFETY: the file is that of the object, which stays loaded meanwhile; the tables are as long as it takes them to be.
+        // SAFETY: the file is the object's, which the loader's lock keeps loaded; the type fixes the tables' lengths.
         let count = unsafe {
             (self.in_front)(path.as_ptr(), object.base(), bytes.as_ptr(), bytes.len(), &self.hooks, &mut found)
         };

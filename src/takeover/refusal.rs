@@ -16,7 +16,7 @@ pub enum Refusal {
     Scattered,
     Forbidden(FileError),
     Threads,
-    /// The loader's function for debuggers is not found, or another one than is known.
+    /// The loader's function for debuggers is not found, or is not the known one.
     Loader(&'static str),
 }
 
