@@ -3,7 +3,7 @@
 //! It is exported twice, over the same objects: as the C++ symbols that Caffe imports ([`abi::caffe`]), and as a C API
 //! ([`abi::c`], `include/syncedmem.h`). `docs/architecture.md` is the map of the rooms.
 #![deny(unsafe_code)]
-// Hidden modules are public for tests alone.
+// Modules marked `doc(hidden)` are public only for the tests.
 
 pub mod abi;
 #[cfg(feature = "blob")]

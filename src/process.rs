@@ -1,11 +1,12 @@
-//! Fork: every lock is taken before and released after, in one order, so that a child finds them free. An object that
-//! another thread was filling is in the child as before, because heads are published last; only its claim must go.
+//! Fork handlers. `prepare` takes every lock in one order, and `parent` and `child` release them, so that a child finds
+//! them free. If another thread was filling an object, the child sees the object as it was before the fill, because
+//! heads are published last; the child only has to remove the claim.
 //!
 //! # The order beside other libraries' handlers
-//! `prepare` handlers run in the reverse order of registration. This library registers its own at load, so they run
-//! behind those that the program registers later (docs/architecture.md). Earlier ones run behind this library's: those
-//! of a preloaded library that does not depend on it, or of a program that loads it with `dlopen`. A lock that these
-//! take must not be held in calls of this library.
+//! `prepare` handlers run in the reverse order of registration. This library registers its handlers at load, so those
+//! that the program registers later run before them (docs/architecture.md). Those registered earlier run after them:
+//! the handlers of a preloaded library that does not depend on this one, or of a program that loads it with `dlopen`.
+//! A thread that holds a lock which such a handler takes must not call this library (deadlock).
 #![expect(unsafe_code, reason = "a function that runs at load")]
 
 #[cfg(feature = "caffe2")]
@@ -36,7 +37,7 @@ extern "C" fn at_load() {
 }
 
 /// Every lock, from the highest room to the lowest. A thread that holds one takes only later ones. Walks of loaded
-/// objects come last: a walk takes no lock.
+/// objects come last, because a walk takes no lock.
 const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     #[cfg(feature = "caffe2")]
     caffe2::lock::fork_lock,
