@@ -176,6 +176,12 @@ impl Driver {
         Ok(Stream(stream, PhantomData))
     }
 
+    /// `None` if the driver does not know the attribute.
+    pub fn attribute(&self, device: c_int, attribute: CUdevice_attribute) -> Option<c_int> {
+        // SAFETY: the driver refuses unknown devices and attributes.
+        output(0, |value| unsafe { self.device_attribute(value, attribute, device) }).ok()
+    }
+
     /// Free and total bytes of the current context's device.
     pub fn memory(&self) -> Result<(u64, u64), DriverFailure> {
         // SAFETY: the driver only writes both numbers.

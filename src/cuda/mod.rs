@@ -4,12 +4,11 @@
 //! streams (work that may use a block)  →  events  →  synchronize  →  capture (CUDA graphs)
 //! capture, pointer (whose an address is)  →  context  →  driver (typed entry points)
 //! cublas (the math of blobs)  →  capture, context
-//! load (find and start the driver), attributes (of devices)  →  driver  →  process (exit, fork, captures)
+//! load (find and start the driver)  →  driver  →  process (exit, fork, captures)
 //! ```
 //! The first device operation, or the first host block in GPU mode, looks for the driver.
 #![expect(unsafe_code, reason = "the driver is asked for the names of devices")]
 
-pub mod attributes;
 pub mod capture;
 pub mod context;
 #[cfg(feature = "blob")]

@@ -14,7 +14,6 @@ use super::blocks::{self, Freed};
 use super::driver::allocation::Allocation;
 use super::driver::allocator::{self, Allocated, Request};
 use crate::cuda;
-use crate::cuda::attributes::attribute;
 use crate::cuda::capture::RelaxedCapture;
 use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
@@ -163,7 +162,7 @@ fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGua
         Ok(Some((None, ordinal @ 0..))) => ContextGuard::enter(driver, context::primary(driver, ordinal)?),
         _ => ContextGuard::for_new_block(driver),
     }?;
-    if matches!(location, Ok(None)) && attribute(driver, guard.device()?, PAGEABLE_MEMORY_ACCESS) != Some(1) {
+    if matches!(location, Ok(None)) && driver.attribute(guard.device()?, PAGEABLE_MEMORY_ACCESS) != Some(1) {
         return Err(Error::DeviceReset);
     }
     Ok(guard)
