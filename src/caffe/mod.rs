@@ -7,7 +7,6 @@
 //! (`look_again`) costs some tens of nanoseconds.
 #![expect(unsafe_code, reason = "Caffe's functions are found by name and called")]
 
-mod asking;
 mod callback;
 mod search;
 
@@ -16,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::observe::trace;
 use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::loaded;
+use crate::platform::thread_pointer::ThreadPointer;
 use crate::state::flags::{self, MAY_PIN};
 pub use callback::{set as set_callback, syncedmem_mode_callback_t};
 use search::{Finding, Mode};
@@ -79,10 +79,28 @@ pub fn is_gpu(look_again: bool) -> bool {
     !nobody_to_ask && ask(look_again)
 }
 
+/// Not null on a thread that is asking for the mode.
+static ASKING: ThreadPointer = ThreadPointer::new(None);
+
+struct Asking(());
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        ASKING.set(std::ptr::null_mut());
+    }
+}
+
+/// `None` if this thread is asking already, or there is no memory to note that.
+fn begin_asking() -> Option<Asking> {
+    let is_first = ASKING.get().is_null() && ASKING.set((&raw const ASKING).cast_mut().cast());
+    // `then_some` would drop an `Asking` at once, and so clear the mark.
+    is_first.then(|| Asking(()))
+}
+
 #[cold]
 fn ask(look_again: bool) -> bool {
     // Do not ask again: this may be a callback, or a Caffe under construction, that uses the library.
-    let Some(_asking) = asking::begin() else { return false };
+    let Some(_asking) = begin_asking() else { return false };
     let _cancel_guard = CancelGuard::begin();
     if let Some(answer) = callback::ask() {
         return answer == search::BREW_GPU;
