@@ -14,7 +14,7 @@ use crate::cuda::capture::{self, RelaxedCapture};
 use crate::cuda::context::{self, ContextGuard};
 use crate::cuda::driver::{self, Driver, Stream};
 use crate::cuda::events::Event;
-use crate::cuda::{driver_in_use, ends_all_work, is_reset, synchronize};
+use crate::cuda::{driver_in_use, ends_all_work, status, synchronize};
 use crate::error::{DriverFailure, Error};
 use crate::memory::blocks;
 use crate::memory::device;
@@ -147,7 +147,7 @@ impl InFlight {
         if !ends_all_work(failure) {
             return CopyError::Unknown(failure.into());
         }
-        if is_reset(failure) {
+        if failure.status == status::CONTEXT_IS_DESTROYED {
             return CopyError::Failed(Error::DeviceReset);
         }
         // After a sticky error the event still exists; with a destroyed context it does not.

@@ -75,10 +75,6 @@ pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_sticky(failure.status)
 }
 
-pub fn is_reset(failure: DriverFailure) -> bool {
-    failure.status == status::CONTEXT_IS_DESTROYED
-}
-
 /// `false` while the process exits, and in a child of a process that had used the driver.
 pub fn may_be_used() -> bool {
     process::usable().is_ok()

@@ -20,7 +20,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// `end` is called once with the address of this value, by the thread that passed it to [`end`] or [`end_later`].
+    /// `end` is called once with the address of this value, by the thread that passed it to [`end`].
     pub fn new(end: unsafe fn(NonNull<Waiting>)) -> Self {
         Waiting { next: Cell::new(None), end }
     }
@@ -93,7 +93,7 @@ struct Drain<'r>(&'r Running);
 impl Drop for Drain<'_> {
     fn drop(&mut self) {
         while let Some(waiting) = self.0.take() {
-            // SAFETY: `end` or `end_later` added it once, as its last use.
+            // SAFETY: `end` added it once, as its last use.
             self.0.nest(|| unsafe { now(waiting) });
         }
     }
@@ -131,16 +131,7 @@ pub fn nest<R>(work: impl FnOnce() -> R) -> Option<R> {
 pub unsafe fn end(waiting: NonNull<Waiting>) {
     // SAFETY: the caller of `end` does not use it again.
     if nest(|| unsafe { now(waiting) }).is_none() {
-        // SAFETY: the caller of `end` does not use it again, and `nest` has refused.
-        unsafe { end_later(waiting) };
-    }
-}
-
-/// # Safety
-/// This is the last use of `waiting`, and `nest` has refused.
-pub unsafe fn end_later(waiting: NonNull<Waiting>) {
-    if let Some(running) = running() {
-        running.add(waiting);
+        running().into_iter().for_each(|running| running.add(waiting));
     }
 }
 

@@ -6,21 +6,14 @@ use libc::{Elf64_Phdr, PT_GNU_EH_FRAME};
 
 use super::segment;
 
-/// Handlers and destructors count, in any language. `true` if the tables are unreadable.
+/// Handlers and destructors count, in any language. `None` if the tables are unreadable.
 ///
 /// # Safety
 /// The headers are those of an object that is mapped at `base`.
-pub unsafe fn may_have_handlers(headers: &[Elf64_Phdr], base: usize) -> bool {
-    // SAFETY: the caller of `may_have_handlers` guarantees the mapping.
-    unsafe { have_handlers(headers, base) }.unwrap_or(true)
-}
-
-/// # Safety
-/// The headers are those of an object that is mapped at `base`.
-unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
+pub unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
     // All linkers use this encoding: a signed 4-byte offset from its own position.
     const VERSION_AND_ENCODING: [u8; 2] = [1, 0x1b];
-    // SAFETY: the caller of `have_handlers` guarantees the mapping, and only the loader ever writes to these tables.
+    // SAFETY: the caller guarantees the mapping, and only the loader ever writes to these tables.
     let read = |address, bytes| unsafe { segment::read(headers, base, address, bytes) };
     let section = headers.iter().find(|header| header.p_type == PT_GNU_EH_FRAME)?;
     let begin = base.wrapping_add(section.p_vaddr as usize);
@@ -63,7 +56,7 @@ mod tests {
         let base = object.as_ptr().expose_provenance();
         let headers = [header(PT_LOAD, mapped.min(object.len()), 4), header(PT_GNU_EH_FRAME, 8, 4)];
         // SAFETY: the loaded segment's bytes are those of `object`.
-        unsafe { may_have_handlers(&headers, base) }
+        unsafe { have_handlers(&headers, base) }.unwrap_or(true)
     }
 
     #[test]
@@ -83,6 +76,6 @@ mod tests {
         assert!(found(0x03, &records, usize::MAX));
         assert!(found(0x1b, &u32::MAX.to_ne_bytes(), usize::MAX));
         // SAFETY: there are no headers.
-        assert!(unsafe { may_have_handlers(&[], 0) });
+        assert_eq!(unsafe { have_handlers(&[], 0) }, None);
     }
 }

@@ -82,9 +82,10 @@ impl<'w> Object<'w> {
         entry().or_else(elsewhere).or_else(own)
     }
 
+    /// Whether it has exception handlers or destructors; `true` if that cannot be read.
     pub fn may_have_handlers(&self) -> bool {
         // SAFETY: the object stays mapped by the walk contract.
-        unsafe { frames::may_have_handlers(self.headers(), self.base()) }
+        unsafe { frames::have_handlers(self.headers(), self.base()) }.unwrap_or(true)
     }
 
     pub fn identity(&self) -> Identity {
