@@ -1,4 +1,4 @@
-// Objects made, touched and ended on a library, for callgrind to count: instructions.py reads what it dumps.
+// Makes, touches and ends objects on a library, for callgrind to count: instructions.py reads the dumps.
 // usage: valgrind --tool=callgrind --collect-atstart=no instructions TITLE LIBRARY STATE
 #include <dlfcn.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// One object on the stack, constructed, touched and destroyed over and over. Never inlined: one loop for both.
+// Constructs, touches and destroys one object on the stack, over and over. Never inlined, so that both libraries run the same loop.
 __attribute__((noinline)) void touch(const Library& library, std::size_t bytes, long objects) {
   alignas(16) char object[64];
   for (long i = 0; i < objects; ++i) {
@@ -25,9 +25,9 @@ __attribute__((noinline)) void touch(const Library& library, std::size_t bytes, 
   }
 }
 
-// The dump's name says what was counted. The difference between two lengths is free of what happens once.
+// The dump's name says what was counted. The difference between two lengths excludes what happens once.
 void count(const Library& library, const std::string& title, const std::string& state, std::size_t bytes) {
-  // Else the blocks begin on a page, as only one in 256 of malloc's does: those take longer to free.
+  // Without this, the blocks begin on a page, which is true of one in 256 of malloc's blocks; freeing those takes longer.
   void* const shift = std::malloc(1000);
   touch(library, bytes, 100);
   for (const long objects : {100L, 1100L}) {
@@ -40,7 +40,7 @@ void count(const Library& library, const std::string& title, const std::string& 
   std::free(shift);
 }
 
-// A function of the library's C API that returns a status. It must succeed.
+// Calls a function of the library's C API that returns a status. The call must succeed.
 template <typename... Arguments>
 void call(const Library& library, const char* name, Arguments... arguments) {
   void* const opened = dlopen(library.path.c_str(), RTLD_NOW | RTLD_NOLOAD);
@@ -54,7 +54,7 @@ std::string trace() {
   return "/tmp/syncedmem-count-" + std::to_string(getpid());
 }
 
-// What the process does with another object before the objects that are counted.
+// Does the state's work with another object, before the objects that are counted.
 void prepare(const Library& library, const std::string& state) {
   if (state == "plain") return;
   if (state == "trace") call(library, "syncedmem_trace_start", trace().c_str());
@@ -92,8 +92,8 @@ int main(int argc, char** argv) {
   const Library library(argv[2]);
   prepare(library, state);
   for (const std::size_t bytes : {4UL, 256UL, 4096UL, 65536UL}) {
-    // In a thread of its own, which gets a new heap from malloc: the free blocks that other work left in a heap change a malloc
-    // of 4 KiB by some 200 instructions.
+    // Each size runs in a new thread, which gets a new heap from malloc: free blocks that other work left in a heap change a malloc of
+    // 4 KiB by some 200 instructions.
     std::thread(count, std::cref(library), std::cref(title), std::cref(state), bytes).join();
   }
 }

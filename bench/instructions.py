@@ -1,5 +1,5 @@
 """Prints how many instructions an object takes on each library, from callgrind's dumps of instructions.cpp, and how many the library of
-names adds to a layer of a net, from those of nets.cpp.
+names adds to a layer of a net, from the dumps of nets.cpp.
 
 usage: instructions.py FOLDER    exit status 1 if a bound is missed
 """
@@ -12,7 +12,7 @@ from typing import Dict, Tuple
 # The most that the library may take of the original's, by size in bytes. From 2 KiB on glibc clears by one instruction,
 # which callgrind counts once for each byte.
 BOUNDS = {4: 1.00, 256: 0.70, 4096: 1.05, 65536: 1.02}
-# What the process did with another object before, or does: these objects are not to feel it.
+# States that another object was in before, or is in: the counted objects must not cost more for it.
 STATES = {
     "plain": "",
     "tensor": "while a tensor lives",
@@ -21,14 +21,14 @@ STATES = {
 }
 # The most instructions that the library of names may add to a layer: some 30 microseconds.
 LAYER = 200_000
-# And to the layer of a net that is larger, or one of many, of those of the smaller net or of one net: a net that was looked through at each
-# of its layers would cost more with each.
+# The most that it may add to a layer of a larger net, or of one of many nets, as a multiple of the smaller net's or one net's layer. A net
+# that was searched at each of its layers would cost more with each.
 GROWTH = 1.5
 Key = Tuple[str, str, int, int]
 
 
 def counts(folder: Path) -> Dict[Key, int]:
-    """Instructions by library, state, size and number of objects."""
+    """Instructions by library, state, size in bytes and number of objects."""
     found = {}
     for dump in folder.glob("dump.*"):
         text = dump.read_text()
@@ -40,7 +40,7 @@ def counts(folder: Path) -> Dict[Key, int]:
 
 
 def nets(found: Dict[Key, int]) -> Tuple[int, int]:
-    """Prints what the library of names adds to a layer of nets; returns how many bounds were kept, and how many were missed."""
+    """Prints what the library of names adds to a layer of nets; returns how many bounds were kept and how many were missed."""
 
     def per_layer(layers: int, nets: int) -> float:
         named, plain = (found["nets", title, layers, nets] for title in ("names", "plain"))

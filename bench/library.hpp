@@ -1,5 +1,5 @@
-// What makes and ends an object that holds memory on the host: a shared library that exports the C++ ABI of caffe::SyncedMemory, loaded
-// beside another one.
+// The functions that make and end an object with memory on the host, from a shared library that exports the C++ ABI of
+// caffe::SyncedMemory. Two libraries can be loaded at once.
 #ifndef BENCH_LIBRARY_HPP_
 #define BENCH_LIBRARY_HPP_
 
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-// What the mangled names point to: member functions, with `this` as their first argument, as the Itanium C++ ABI passes it.
+// The mangled names are those of member functions, which take `this` as their first argument in the Itanium C++ ABI.
 struct Library {
   std::string path;
   void (*construct)(void* object, std::size_t bytes);
@@ -18,8 +18,8 @@ struct Library {
   const void* (*cpu_data)(void* object);
   void* (*mutable_cpu_data)(void* object);
 
-  // Ends the program where a symbol, handed out here or called by the library itself, is another library's: the figures would be of a
-  // mixture.
+  // Ends the program if a symbol that is looked up here, or called by the library itself, is another library's: the figures would be of
+  // a mixture.
   explicit Library(const std::string& file) : path(file) {
     // RTLD_LOCAL keeps each library out of the scope in which the other one's symbols are looked up.
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -28,7 +28,7 @@ struct Library {
     find(handle, "D1Ev", &destroy);
     find(handle, "8cpu_dataEv", &cpu_data);
     find(handle, "16mutable_cpu_dataEv", &mutable_cpu_data);
-    // A global one would be called from inside the library too.
+    // The library itself would call a global one, too.
     if (dlsym(RTLD_DEFAULT, "_ZN5caffe12SyncedMemoryC1Em") != nullptr) die("another SyncedMemory is loaded; unset LD_PRELOAD");
   }
 

@@ -1,7 +1,7 @@
 // Does the same work on Caffe's original and on the library in turn, and prints every sample for report.py, separated by tabs: id, unit,
 // description, the original's samples, the library's.
-// usage: measure ORIGINAL LIBRARY ROUNDS [PREFIX…]    rows whose id begins so
-//        measure LIBRARY even|small                   objects of random sizes, in a process of their own: the most bytes resident at once
+// usage: measure ORIGINAL LIBRARY ROUNDS [PREFIX…]    rows whose id begins with a prefix
+//        measure LIBRARY even|small                   objects of random sizes, in their own process: the most bytes resident at once
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,14 +18,14 @@ namespace {
 
 const std::size_t kKiB = 1024, kMiB = 1024 * kKiB;
 
-// Nanoseconds that the processor worked for this process: other work on the machine matters less to it.
+// Nanoseconds of processor time of this process, on which other work on the machine has little effect.
 double used() {
   timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
 }
 
-// One loop for both libraries, never inlined, and unrolled, so that the calls are timed.
+// Times calls in one loop for both libraries, which is never inlined, and is unrolled so that the calls dominate.
 template <typename Pointer>
 __attribute__((noinline, aligned(64))) double time_calls(Pointer (*call)(void*), void* object, long calls) {
   std::uintptr_t sum = 0;
@@ -47,7 +47,7 @@ double ready(const Library& library, Pointer (*Library::*call)(void*)) {
   return sample;
 }
 
-// Made, written in full and ended.
+// Makes an object, writes all of it, and ends it.
 double first_touch(const Library& library, std::size_t bytes, long calls) {
   alignas(16) char object[64];
   const double start = used();
@@ -88,7 +88,7 @@ void print(const std::vector<double>& samples) {
   for (const double sample : samples) std::printf("%.3f ", sample);
 }
 
-// Original, library, library, original, each once untimed before it is timed, so that a sample finds what its own library left.
+// Order: original, library, library, original. Each runs once untimed before it is timed, so that a sample finds its own library's state.
 void measure(const Row& row, const Library& original, const Library& library, int rounds) {
   std::fprintf(stderr, "    %s\n", row.description.c_str());
   std::vector<double> samples[2];
@@ -119,8 +119,8 @@ double status(const char* name) {
   return bytes;
 }
 
-// A hundred objects, one after the other in the place of another; sizes up to 1 MiB, each as often as any other or, when small, as many
-// of each power of two from 4 KiB on.
+// Makes and ends objects in a hundred places. Sizes go up to 1 MiB: all equally frequent, or, when small, equally many of each power of
+// two from 4 KiB on.
 double random_peak(const Library& library, bool even) {
   std::uint64_t random = 1;
   const auto below = [&random](std::size_t end) {
@@ -132,7 +132,7 @@ double random_peak(const Library& library, bool even) {
     bool is_made;
   };
   std::vector<Object> objects(100, Object{{}, false});
-  // The peak may be that of loading, where the kernel cannot set it back.
+  // Resets the peak, which may be that of loading. Some kernels cannot.
   if (std::FILE* file = std::fopen("/proc/self/clear_refs", "we")) {
     std::fputs("5", file);
     std::fclose(file);
@@ -156,14 +156,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: measure ORIGINAL LIBRARY ROUNDS [PREFIX...] | LIBRARY even|small\n");
     return 2;
   }
-  // Caffe prefetches on threads of its own, and the C library's allocator is quicker in a process that has none.
+  // Caffe prefetches on other threads, and the C library's allocator is quicker in a process that has none.
   std::thread([] { pause(); }).detach();
   if (argc == 3) {
     std::printf("%.0f\n", random_peak(Library(argv[1]), std::string(argv[2]) == "even"));
     return 0;
   }
   const Library original(argv[1]), library(argv[2]);
-  // The last processor: the first usually serves the interrupts.
+  // The process runs on the last processor, because the first usually serves the interrupts.
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) {
     int last = CPU_SETSIZE - 1;
@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
   for (const Row& row : rows()) {
     bool wanted = argc == 4;
     for (int i = 4; i < argc; ++i) wanted = wanted || row.id.compare(0, std::strlen(argv[i]), argv[i]) == 0;
-    // Large ones take long, and stray little.
+    // Large rows take long, and vary little.
     const int large = row.id == "touch.67108864" ? 4 : 1;
     if (wanted) measure(row, original, library, rounds / large + 1);
   }

@@ -1,4 +1,4 @@
-// Nets of Debian's Caffe, made, run once and ended, for callgrind to count: instructions.py reads what it dumps.
+// Makes, runs and ends nets of Debian's Caffe, for callgrind to count: instructions.py reads the dumps.
 // usage: LD_PRELOAD=LIBRARIES valgrind --tool=callgrind --collect-atstart=no nets TITLE LIBCAFFE
 #include <dlfcn.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ struct Caffe {
   }
 };
 
-// Convolutions and ReLUs in turns, after one layer without inputs.
+// Writes convolutions and ReLUs in turns, after one layer without inputs.
 void write_net(const std::string& file, long layers) {
   std::FILE* const out = std::fopen(file.c_str(), "w");
   if (out == nullptr) std::exit(2);
@@ -51,7 +51,7 @@ void write_net(const std::string& file, long layers) {
   std::fclose(out);
 }
 
-// Layers and nets of a row.
+// The layers of a net, and the number of nets.
 struct Row {
   long layers, nets;
   std::string name;
@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   }
   const Caffe caffe(argv[2]);
   const std::string file = "/tmp/syncedmem-count-" + std::to_string(getpid()) + ".prototxt";
-  // Callgrind reads a dump's name later.
+  // Callgrind reads a dump's name later, so the rows keep it.
   std::vector<Row> rows = {{1, 1, ""}, {100, 1, ""}, {1000, 1, ""}, {1, 1000, ""}};
   for (Row& row : rows) {
     row.name = std::string("nets ") + argv[1] + " " + std::to_string(row.layers) + " " + std::to_string(row.nets);

@@ -11,8 +11,8 @@ from typing import List
 
 from system import describe_system
 
-# The most of the original's that the library may take, by the row's id. Aligned blocks leave gaps in malloc's heap, and it grows around
-# idle ones, which are kept for speed: random peaks of 1.19 and 1.34 were measured.
+# The most that the library may take of the original's figure, by the row's id. Aligned blocks leave gaps in malloc's heap, which also
+# grows around idle blocks that are kept for speed: random peaks of 1.19 and 1.34 were measured.
 BOUNDS = {
     "cpu_data": 0.50,
     "mutable_cpu_data": 0.50,
@@ -31,7 +31,7 @@ def readable(value: float, unit: str) -> str:
     steps = [("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)]
     if unit == "ns":
         steps = [("s", 10**9), ("ms", 10**6), ("us", 1e3), ("ns", 1)]
-    # Three digits are shown: what they would round up to 1000 belongs to the next unit.
+    # Three digits are shown: a value that would round up to 1000 is shown in the next unit.
     name, size = next((step for step in steps if value >= 0.9995 * step[1]), steps[-1])
     return f"{value / size:.3g} {name}"
 
@@ -46,7 +46,7 @@ def shown(samples: List[float], unit: str) -> str:
 
 
 def readable_path(path: str) -> str:
-    """From the source tree, or from the home folder."""
+    """The path from the source tree, or from the home folder."""
     for folder, name in ((Path(__file__).resolve().parents[1], ""), (Path.home(), "~/")):
         if folder in Path(path).parents:
             return name + str(Path(path).relative_to(folder))

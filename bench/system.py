@@ -1,4 +1,4 @@
-"""What the figures depend on besides the libraries: the machine, its kernel, what the environment sets."""
+"""Facts that the figures depend on besides the libraries: the machine, its kernel, and the settings of the environment."""
 
 import os
 import platform
@@ -19,9 +19,9 @@ def chosen(file: Path) -> str:
 
 
 def huge_page_setting() -> str:
-    """always, madvise, never or absent, for pages of 2 MiB in this process."""
+    """One of always, madvise, never and absent, for pages of 2 MiB in this process."""
     setting = chosen(THP / "enabled")
-    # Since Linux 6.8 each size has a switch of its own, which may refer to the common one.
+    # Since Linux 6.8 each size has its own switch, which may refer to the common one.
     own = chosen(THP / "hugepages-2048kB" / "enabled")
     if own not in ("absent", "unknown", "inherit"):
         setting = own
@@ -41,7 +41,7 @@ def describe_system() -> Dict[str, object]:
         "c_library": os.confstr("CS_GNU_LIBC_VERSION") or "unknown",
         "huge_pages": huge_page_setting(),
         "huge_page_defrag": chosen(THP / "defrag"),
-        # What would change the figures, if it was set.
+        # Variables that change the figures.
         "settings": {
             name: value
             for name, value in sorted(os.environ.items())

@@ -1,4 +1,4 @@
-"""Runs programs of Caffe's users on Caffe's own SyncedMemory and on the library, in turn, and prints what each run took.
+"""Runs programs of Caffe's users on Caffe's own SyncedMemory and on the library, in turn, and prints what each run used.
 
 Started by `scripts/bench --caffe`.
 """
@@ -20,7 +20,7 @@ from tree import Caffe  # noqa: E402
 from workloads import HERE as PROGRAMS, Workload, prepare, workloads  # noqa: E402
 
 PAIRS = 6
-# Of programs that share memory, which are judged by their peak alone.
+# Programs that share memory are judged by their peak alone.
 PAIRS_SHARING = 2
 
 
@@ -44,7 +44,7 @@ class Sides:
         return environment
 
     def counted(self, workload: Workload) -> Tuple[Run, Run]:
-        """One run on each side, with calls counted. AssertionError if a process made none, or computed something else."""
+        """One run on each side, with calls counted. AssertionError if a process made no call, or if the results differ."""
         asked = {"SYNCEDMEM_REPORT": str(self.folder / "report-%p")}
         pair = self.run(workload, self.original), self.run(workload, {**self.ours(workload), **asked})
         files = list(self.folder.glob("report-*"))
@@ -71,7 +71,7 @@ class Sides:
 
 
 def same(workload: Workload, pairs: List[Tuple[Run, Run]]) -> List[Tuple[Run, Run]]:
-    """The pairs, if all of their runs computed the same. AssertionError else."""
+    """Returns the pairs if all of their runs computed the same, else raises AssertionError."""
     results = [run.results for pair in pairs for run in pair]
     assert all(result == results[0] for result in results), f"{workload.name}: the results differ: {results}"
     return pairs
@@ -95,7 +95,7 @@ def main() -> int:
             save = Workload("", "", [[caffe.part("python"), str(PROGRAMS / "pycaffe.py"), "save", net]])
             sides.run(save, sides.original)
         if not options.quick:
-            # Untimed: shows that the preload works, and reads the programs from the disk.
+            # This untimed run shows that the preload works, and reads the programs from the disk.
             sides.counted(chosen[0])
         measured = []
         for workload in chosen:

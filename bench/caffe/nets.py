@@ -1,5 +1,4 @@
-"""The networks of the benchmark, written as prototxt: LeNet, AlexNet, VGG-16, GoogLeNet and ResNet-50 as published, and three of
-our own."""
+"""The networks of the benchmark as prototxt: LeNet, AlexNet, VGG-16, GoogLeNet and ResNet-50 as published, and three others."""
 
 from typing import Iterator, List
 
@@ -7,7 +6,7 @@ from typing import Iterator, List
 CONSTANT = 'weight_filler { type: "constant" value: 0.001 }'
 # `caffe train` has a seed.
 RANDOM = 'weight_filler { type: "xavier" } bias_filler { type: "constant" value: 0.1 }'
-# Weights that are read from a model.
+# The weights are read from a model.
 NONE = ""
 
 
@@ -33,7 +32,7 @@ class Net:
         return self.source("Input", f"input_param {{ {dimensions(shape)} }}", "data")
 
     def labelled(self, *shape: int) -> "Net":
-        """Images and labels from the DummyData layer; the images are new in every iteration if the weights are random."""
+        """Images and labels from the DummyData layer. With random weights, the images are new in every iteration."""
         filler = 'type: "uniform" min: -1 max: 1' if self.filler == RANDOM else 'type: "constant" value: 1'
         label = 'data_filler { type: "constant" value: 1 }'
         self.source("DummyData", f"dummy_data_param {{ {dimensions(shape[:1])} {label} }}", "label")
@@ -76,7 +75,7 @@ class Net:
         ends = f'bottom: "{scores}" bottom: "label" top: "{name}" loss_weight: {weight}'
         self.layers.append(f'name: "{name}" type: "SoftmaxWithLoss" {ends}')
         if self.filler == CONSTANT:
-            # Scores that are all equal have the same softmax whatever they are. Their mean shows them in the loss.
+            # The softmax of equal scores is the same whatever the scores are. Their mean shows them in the loss.
             mean = "reduction_param { operation: MEAN } loss_weight: 1"
             self.layers.append(f'name: "mean" type: "Reduction" bottom: "{scores}" top: "mean" {mean}')
         return self
@@ -165,7 +164,7 @@ def features(net: Net) -> Net:
 
 
 def fully_convolutional() -> Net:
-    """A class for each pixel: scores at an eighth of the size, and enlarged."""
+    """A class for each pixel: scores at an eighth of the size, then enlarged."""
     net = features(Net(CONSTANT).input(1, 3, 64, 64)).convolution(21, 1)
     enlarge = 'num_output: 21 group: 21 kernel_size: 16 stride: 8 pad: 4 bias_term: false weight_filler { type: "bilinear" }'
     return net.layer("Deconvolution", f"convolution_param {{ {enlarge} }}")
@@ -177,7 +176,7 @@ def large(inputs: int, filler: str) -> Net:
 
 
 def write_all(folder: str, image: int, inputs: int) -> None:
-    """Writes every file: AlexNet and VGG-16 for images of about `image` pixels a side, the large model with so many inputs."""
+    """Writes every file: AlexNet and VGG-16 for images of about `image` pixels a side, the large model with `inputs` inputs."""
     for name, text in all_files(image, inputs):
         with open(f"{folder}/{name}.prototxt", "w", encoding="ascii") as out:
             out.write(text)
@@ -194,7 +193,7 @@ def all_files(image: int, inputs: int) -> Iterator[tuple]:
         yield f"resnet50-{batch}", resnet50(Net(RANDOM).input(batch, *data)).text()
     yield "googlenet-10", googlenet(Net(RANDOM).input(10, *data), image).text()
     yield "vgg16-4", vgg16(Net(RANDOM).input(4, *data)).text()
-    # `caffe test` cannot seed random images: its net takes constant ones, and the model of one with random weights.
+    # `caffe test` cannot seed random images, so its net takes constant ones, and the model of a net with random weights.
     for kind, filler in (("random", RANDOM), ("test", NONE)):
         yield f"googlenet-{kind}", googlenet(Net(filler).labelled(16, *data), image).loss().text()
         yield f"resnet50-{kind}", resnet50(Net(filler).labelled(16, *data)).loss().text()

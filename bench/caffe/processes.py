@@ -1,4 +1,4 @@
-"""Runs processes, and reads what they used and what they computed."""
+"""Runs processes, and reads what they used and computed."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, List
 
-# A processor time, and a loss as Caffe prints it, or a line of pycaffe.py.
+# A processor time, and a loss that Caffe prints or a line of pycaffe.py.
 TIME = re.compile(r"^seconds (\w+) ([\d.]+)")
 RESULT = re.compile(r"(?:^result|loss =|Initial loss:) (\S+)")
 SAVED = "model_iter_*"
@@ -18,7 +18,7 @@ SAVED = "model_iter_*"
 
 @dataclass
 class Run:
-    """Processes that ran at once: sums over them, but for the time on the clock."""
+    """Processes that ran at once. All figures are sums over them, except the wall time."""
 
     wall: float = 0.0  # until the last one ended
     user: float = 0.0
@@ -30,7 +30,7 @@ class Run:
 
 
 class Process:
-    """A process that writes to a file."""
+    """A process whose output goes to a file."""
 
     def __init__(self, command: List[str], folder: Path, environment: Dict[str, str]) -> None:
         self.output = tempfile.TemporaryFile("w+")
@@ -39,7 +39,7 @@ class Process:
         )
 
     def add_to(self, run: Run, start: float) -> None:
-        """Waits for the end, and adds what this process used. AssertionError if it failed."""
+        """Waits for the end, and adds what this process used. AssertionError if the process failed."""
         # wait4 returns the resources that this one child used.
         _, status, usage = os.wait4(self.process.pid, 0)
         run.wall = max(run.wall, time.monotonic() - start)
@@ -60,7 +60,7 @@ class Process:
 
 
 def measure(commands: List[List[str]], folder: Path, environment: Dict[str, str]) -> Run:
-    """Runs the commands at once in `folder`. The models that they save there are hashed into the results, and deleted."""
+    """Runs the commands at once in `folder`. Models that they save there are hashed into the results, and deleted."""
     run = Run()
     start = time.monotonic()
     for process in [Process(command, folder, environment) for command in commands]:

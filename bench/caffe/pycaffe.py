@@ -1,4 +1,4 @@
-"""Run by pycaffe: programs of Caffe's users, in a folder with the prototxt files of nets.py.
+"""Programs of Caffe's users for pycaffe, which runs them in a folder with the prototxt files of nets.py.
 
 usage: pycaffe.py save NET | load | passes NET COUNT | timed NET COUNT | nets COUNT | images COUNT | detector COUNT
 
@@ -41,12 +41,12 @@ def reshape(net, values):
 
 
 def random_net(name):
-    """With random weights, the same in every run."""
+    """A net with random weights, the same in every run."""
     caffe.set_random_seed(1)
     net = caffe.Net(f"{name}.prototxt", caffe.TEST)
     for layer in net.layers:
         if layer.type == "BatchNorm":
-            # A variance of 1: it would begin with 0, and every layer would enlarge what it gets.
+            # A variance of 1. The initial 0 would make every layer enlarge its input.
             layer.blobs[1].data[...] = layer.blobs[2].data[...] = 1
     return net
 
@@ -59,7 +59,7 @@ def save(name):
 
 
 def passes(name, count):
-    """Images, others in each pass, through one net."""
+    """Passes through one net, each with other images."""
     net = random_net(name)
     for number in range(count):
         shape = net.blobs["data"].data.shape
@@ -68,7 +68,7 @@ def passes(name, count):
 
 
 def timed(name, count):
-    """As `passes`, with the processor time of the first one, and the least of the others."""
+    """Runs one image `count` times. Prints the processor time of the first pass, and the least of the others."""
     net = random_net(name)
     net.blobs["data"].data[...] = numpy.random.RandomState(1).uniform(-1, 1, net.blobs["data"].data.shape)
     times = []
@@ -113,7 +113,7 @@ def detector(count):
         reshape(net, image(*size))
         scores = output(net)[0, 0]
         maps = net.blobs[list(net.blobs)[-2]].data[0]
-        # The best places, as many as a real image might have, away from the edge.
+        # The best places, as many as in a real image, away from the edge.
         inside = scores[3:-3, 3:-3]
         best = numpy.argsort(inside, axis=None, kind="stable")[-chance.randint(10, 150) :]
         rows, columns = numpy.unravel_index(best, inside.shape)

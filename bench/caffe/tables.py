@@ -9,17 +9,18 @@ from processes import Run
 from system import describe_system
 from workloads import Workload
 
-# The library's share of the original's, at most. Faults and memory are counted and not timed, so these hold on a busy machine too.
+# The most that the library may use of the original's figure. Faults and memory are counted and not timed, so a busy machine does not
+# change them.
 MOST_FAULTS = 1.05
-# The detector's blobs grow again and again, to sizes that no kept block fits: each time the library maps new pages, where the
-# original's heap grows by the difference. 1.26 was measured.
+# The detector's blobs grow again and again, to sizes that no kept block fits. The library then maps new pages, and the original's heap
+# grows by the difference. 1.26 was measured.
 MOST_FAULTS_GROWING = 1.35
 MOST_MEMORY = 1.10
-# Of the processor's time where all events are recorded.
+# The most processor time while all events are recorded.
 MOST_TIME_TRACED = 1.05
-# The widest spread of ratios that shows two sides as equal.
+# The widest spread of ratios at which the two sides count as equal.
 NARROW = 0.2
-# The kernel counts system time in ticks, mostly of 4 ms: of a shorter one there are too few to compare.
+# The kernel counts system time in ticks, mostly of 4 ms: a shorter time has too few ticks to compare.
 LEAST_SYSTEM_TIME = 0.1
 
 
@@ -67,7 +68,7 @@ class Measured:
         return [ours / original for original, ours in zip(self.side(measure, 0), self.side(measure, 1))]
 
     def verdict(self, measure: Measure) -> str:
-        """How the sides differ, if they do and this run can tell."""
+        """How the sides differ, if this run can tell."""
         if measure is SYSTEM and all(statistics.median(self.side(SYSTEM, side)) < LEAST_SYSTEM_TIME for side in (0, 1)):
             return f"below {LEAST_SYSTEM_TIME:g} s"
         ratios = self.ratios(measure)
@@ -115,10 +116,10 @@ def header(quick: bool, pairs: int) -> str:
         f"- Settings: {', '.join(f'{name}={value}' for name, value in settings.items()) or 'none in the environment'}.",
         "- Caffe: Debian bullseye's caffe-cpu and pycaffe, with this system's OpenBLAS on one thread.",
         f"- Order: original, library, library, original, and so on; pairs of processes for each program: {pairs}.",
-        "- Cells: the library's figure as a share of the original's, the median of the pairs; behind it the medians of both, from wait4. Of",
-        "  eight at once: sums, but the times on the clock.",
+        "- Cells: the library's figure as a share of the original's, the median of the pairs; in brackets the medians of both, from wait4.",
+        "  For eight at once: sums, except the wall time.",
         f"- *No difference*: the ratios of the pairs, rounded to two digits, lie around 1 and within {NARROW:g}.",
-        "- *0.87 to 1.09*: they lie around 1 and farther apart, so that this run decides nothing.",
+        "- *0.87 to 1.09*: the ratios lie around 1 and farther from each other, so this run decides nothing.",
         f"- *Below {LEAST_SYSTEM_TIME:g} s*: both medians of the system time are. The kernel counts it in ticks, too few here to compare.",
         "",
     ]
@@ -139,7 +140,7 @@ def missed(measured: List[Measured], quick: bool) -> List[str]:
         faults = MOST_FAULTS_GROWING if one.workload.id == "detector" else MOST_FAULTS
         bounds = [(MINOR, faults), (PEAK, most_memory(one, quick))]
         if one.workload.settings:
-            # A recording is memory too, and a quick run is too short to time.
+            # A recording takes memory too, and a quick run is too short to time.
             bounds = [] if quick else [(PROCESSOR, MOST_TIME_TRACED)]
         if one.workload.shares:
             bounds += [(pass_time(name), most) for name, most in one.workload.shares.times.items()]

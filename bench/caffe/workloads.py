@@ -1,4 +1,4 @@
-"""What is measured: programs that users of Caffe run."""
+"""The programs that are measured: those that users of Caffe run."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +12,12 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Sharing:
-    """SYNCEDMEM_SHARE, and what the peak memory may be as a share of the original's: with small images (None: not measured), and with
-    large ones."""
+    """SYNCEDMEM_SHARE, and the most peak memory as a share of the original's: with small images (None: not measured), and with large."""
 
     setting: str
     most_quick: Optional[float]
     most: float
-    # Of the processor time of the first and of a settled pass.
+    # The most processor time of the first pass and of a settled one.
     times: Dict[str, float] = field(default_factory=dict)
 
 
@@ -29,7 +28,7 @@ class Workload:
     id: str
     name: str
     commands: List[List[str]]
-    # The net whose model is saved before.
+    # The net whose model is saved before the run.
     saved: str = ""
     shares: Optional[Sharing] = None
     # The library's settings.
@@ -37,7 +36,7 @@ class Workload:
 
 
 def solver(net: str, iterations: int, saves: bool) -> str:
-    """A training that prints the loss of each iteration. The seed makes two runs the same run."""
+    """A training that prints the loss of each iteration. The seed makes all runs the same."""
     return f"""net: "{net}-train.prototxt"
 base_lr: 0.001 lr_policy: "fixed" momentum: 0.9 weight_decay: 0.0005
 display: 1 max_iter: {iterations} solver_mode: CPU random_seed: 1
@@ -46,7 +45,7 @@ snapshot_prefix: "model" snapshot_after_train: {str(saves).lower()}
 
 
 def prepare(folder: Path, quick: bool) -> None:
-    """Writes nets and solvers. Quick: images of a quarter of the size, a large model of a tenth, and every model is saved."""
+    """Writes nets and solvers. Quick: images of a quarter of the size, a tenth of the large model, and every model is saved."""
     nets.write_all(str(folder), 64 if quick else 224, 2048 if quick else 25088)
     for net, iterations in (("lenet", 60), ("alexnet", 4), ("vgg16", 2), ("googlenet", 2), ("resnet50", 2), ("googlenet-8", 2), ("resnet50-16", 2)):
         text = solver(net, 2 if quick else iterations, saves=quick or net == "lenet")
@@ -58,7 +57,7 @@ def prepare(folder: Path, quick: bool) -> None:
 
 def workloads(caffe: Caffe, quick: bool) -> List[Workload]:
     def time(net: str, iterations: int) -> List[List[str]]:
-        # In the phase TEST, because dropout takes random numbers, which `caffe time` cannot seed.
+        # The phase is TEST, because dropout takes random numbers, which `caffe time` cannot seed.
         return [[program, "time", f"--model={net}-time.prototxt", "--phase=TEST", f"--iterations={1 if quick else iterations}"]]
 
     def train(net: str) -> List[List[str]]:
