@@ -1,12 +1,12 @@
-//! Copies in flight: what returns at once, what waits, and that a caller's stream is used only during the call that
-//! passes it. The simulated driver aborts on any use of a destroyed stream, and counts memory that is freed while a
-//! copy still needs it.
+//! Copies in flight: which calls return at once, which wait, and that a caller's stream is used only during the call that
+//! passes it. The simulated driver aborts on any use of a destroyed stream, and counts memory that is freed while a copy
+//! still needs it.
 
 use crate::support::states::*;
 use crate::support::*;
 
 const BYTES: usize = 10_000;
-/// For a real driver: microseconds, longer than a call that does not wait.
+/// Microseconds on a real driver: longer than a call that does not wait.
 const LAG: u32 = 5_000;
 
 fn the_end_of_an_object_waits_for_its_copy() {
@@ -80,7 +80,7 @@ fn what_was_pushed_is_what_the_host_held_at_the_push() {
             stream.delay(LAG / 5);
             assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
             let device = object.device_address();
-            // Waits, so that it may be written.
+            // This call waits, so that the host side may be written.
             let host = object.overwrite_cpu_data().unwrap();
             assert_bytes(&gpu.read(device, BYTES), &pattern(seed, BYTES), &format_args!("pinned: {pins}"));
             unsafe { host.write_bytes(0xFF, BYTES) };
@@ -102,7 +102,7 @@ fn a_block_is_not_freed_while_its_first_fill_is_still_on_its_way() {
             object.run(operation, &lent.with(&stream)).unwrap();
         }
         drop(object);
-        // A fill of freed memory is found at the end of `gpu`.
+        // The end of `gpu` finds a fill of freed memory.
     }
 }
 
@@ -135,7 +135,7 @@ fn an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own() {
     assert_eq!(storage.set_gpu_data(block.pointer()), SYNCEDMEM_SUCCESS);
     assert_eq!(storage.set_cpu_data(host.as_ptr().cast_mut()), SYNCEDMEM_SUCCESS);
     assert_eq!(storage.push(stream.handle()), SYNCEDMEM_SUCCESS);
-    // Destroyed behind the library's back, by an inlined original, and made anew by one.
+    // An inlined original destroys the object without the library, and makes a new one.
     storage.0[..32].fill(0);
     storage.put(16, &100usize.to_le_bytes());
     // An access that waited for the earlier object's copy would never end.
@@ -150,7 +150,7 @@ fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
     let gpu = gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
-    // A fill that is given to the legacy stream meanwhile is late, as behind a kernel of another library.
+    // A fill that the legacy stream gets meanwhile is late, like one after a kernel of another library.
     let late = |work: &mut dyn FnMut() -> usize| {
         gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
         let address = work();

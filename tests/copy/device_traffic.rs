@@ -1,5 +1,5 @@
-//! What reaches the driver, call by call: as few copies as there can be. `tests/object/device_sequences.rs` checks that no call is
-//! made where nothing is to be done.
+//! The driver calls of each operation: as few copies as possible. `tests/object/device_sequences.rs` checks that an operation
+//! with nothing to do makes no call.
 
 use crate::support::pools::{POOLS, filled};
 use crate::support::states::*;
@@ -113,7 +113,7 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
     assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
 }
 
-/// A driver takes such an address for the host's, and ends the process.
+/// A driver takes such an address for a host address, and ends the process.
 fn device_memory_that_was_lent_and_is_freed_is_not_copied() {
     let gpu = gpu();
     let block = gpu.block(BYTES);

@@ -1,4 +1,4 @@
-//! Copies between the sides: directly, in flight.
+//! Copies between the sides, direct and in flight.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,

@@ -17,7 +17,7 @@ const STREAM_CALLS: [(&str, Take); 4] = [
     ("stream_wait", |object, stream| unsafe { syncedmem_stream_wait(object.mem(), stream.cast()) }),
 ];
 
-/// An object that `call` would do something with.
+/// An object for which `call` has work to do.
 fn ready_for(call: &str) -> Object {
     let mut object = filled(BYTES, 1);
     object.gpu_data().unwrap();
@@ -67,7 +67,7 @@ fn a_push_to_a_captured_stream_makes_no_device_block() {
     assert!(capture.end());
 }
 
-/// On a thread without a current context: a wait for that of the idle block would invalidate the capture.
+/// This happens on a thread without a current context: a wait for that of the idle block would invalidate the capture.
 fn a_push_to_a_captured_stream_makes_no_room() {
     let gpu = &simulated_gpu();
     gpu.set_memory(6 * MIB);
@@ -91,7 +91,7 @@ fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() 
                 let before = object.head();
                 let capture = Capture::new(gpu, BLOCKING, GLOBAL);
                 let status = call(&mut object, legacy);
-                // There is nothing to do where it is to wait for itself.
+                // A stream that would wait for itself has nothing to do.
                 let expected = if name == "stream_wait" { SYNCEDMEM_SUCCESS } else { SYNCEDMEM_ERROR_INVALID_ARGUMENT };
                 assert_eq!(status, expected, "{name}: {}", last_error());
                 if status != SYNCEDMEM_SUCCESS {
@@ -115,8 +115,8 @@ fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
     assert!(capture.end());
 }
 
-/// A driver may allow the copy beside a capture of a stream that does not block (580 does, the simulated one does not). Then the capture is
-/// unharmed.
+/// A driver may allow the copy while a non-blocking stream is captured (580 does, the simulated one does not). Then the
+/// capture is unharmed.
 fn a_copy_of_a_thread_that_captures_says_so() {
     let gpu = &gpu();
     let ended = |status, capture: Capture<'_>, flags| match status {

@@ -1,4 +1,4 @@
-//! What the library does by itself while a program captures a CUDA graph leaves the capture as it is.
+//! Work that the library does by itself while a program captures a CUDA graph leaves the capture intact.
 
 use crate::support::captures::*;
 use crate::support::pools::*;
@@ -6,7 +6,7 @@ use crate::support::*;
 
 const BYTES: usize = 5000;
 
-/// What the library does by itself while `capture` goes on, on this thread and on another.
+/// Runs the library's own work while `capture` goes on, on this thread and on another.
 fn beside(gpu: &Gpu, flags: u32, mode: i32, what: &str, work: impl Fn() + Send + Sync) {
     for elsewhere in [false, true] {
         let capture = Capture::new(gpu, flags, mode);
@@ -45,7 +45,7 @@ fn without_pools_objects_come_and_go_beside_a_capture() {
         for (what, work) in WITHOUT_POOLS {
             beside(gpu, flags, mode, what, || work(gpu, handle));
         }
-        // Of blocks from before, one is given back here, and one elsewhere.
+        // One block from before is given back here, and one on the other thread.
         let older: Vec<_> = (0..2).map(|_| std::sync::Mutex::new(Some(gpu.within(0, || on_device(BYTES))))).collect();
         beside(gpu, flags, mode, "the end of an older block", || {
             let object = older.iter().find_map(|object| object.lock().unwrap().take());
@@ -57,7 +57,7 @@ fn without_pools_objects_come_and_go_beside_a_capture() {
 
 fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of() {
     let gpu = &gpu();
-    // They wait for a synchronise that must not be.
+    // They would wait for a synchronise, which the capture forbids.
     let lay_down = || gpu.within(0, || drop([on_device(BYTES), on_device(BYTES)]));
     for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
         lay_down();
@@ -70,7 +70,7 @@ fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_
 fn once_a_capture_was_seen_no_context_is_waited_for() {
     let gpu = &gpu();
     gpu.within(0, || drop([on_device(BYTES), on_device(BYTES)]));
-    // The first sign: a stream that is refused.
+    // The first sign of a capture is a stream that is refused.
     let mut object = filled(BYTES, 1);
     let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
     assert_eq!(gpu.within(0, || object.push(capture.stream)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
@@ -154,7 +154,7 @@ fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
             gpu.fail_times(fault.function, fault.nth, fault.status, times);
             work();
             gpu.control().simcuda_clear_faults();
-            // A mode that could not be restored at once is by the next use.
+            // The next use restores a mode that could not be restored at once.
             work();
             assert_eq!(exchange(THREAD_LOCAL), THREAD_LOCAL, "{fault}, {times} times");
         }

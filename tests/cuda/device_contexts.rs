@@ -1,4 +1,4 @@
-//! Contexts and devices: the calling thread's context is left as it was found, and a block lives and dies in its own.
+//! Contexts and devices: the calling thread's context stays as it was, and a block is made and freed in its own context.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -9,7 +9,7 @@ use crate::support::*;
 
 const BYTES: usize = 1000;
 
-/// A context of the test's own, of device 0.
+/// A context of device 0 that the test makes.
 struct Created<'g>(&'g Gpu, Handle);
 
 impl<'g> Created<'g> {
@@ -37,7 +37,7 @@ fn home(gpu: &Gpu, address: usize) -> (usize, i32) {
     (context, device)
 }
 
-/// Does `work` with nothing current, with device 0's primary context, another one of device 0, and the next device's.
+/// Does `work` with no context current, with device 0's primary one, with another one of device 0, and with the next device's.
 fn in_every_context(gpu: &Gpu, created: &Created<'_>, mut work: impl FnMut(&str)) {
     let situations = [
         ("none", std::ptr::null_mut()),
@@ -60,7 +60,7 @@ fn every_operation_from_every_state_leaves_the_current_context_as_it_found_it() 
         let _pinning = pins.then(Pinning::always);
         for state in STATES {
             for operation in OPERATIONS {
-                // Made where nothing is current, so in device 0's primary context, as the stream is.
+                // Nothing was current, so the block is in device 0's primary context, like the stream.
                 in_every_context(&gpu, &created, |name| {
                     let before = gpu.current();
                     gpu.cuCtxSetCurrent(std::ptr::null_mut());
@@ -82,7 +82,7 @@ fn every_operation_from_every_state_leaves_the_current_context_as_it_found_it() 
 fn an_operation_pushes_nothing_that_it_does_not_pop() {
     let gpu = gpu();
     let stream = gpu.stream();
-    // Two are stacked: below the current one there must be the other, and below that nothing.
+    // Two contexts are stacked: below the current one there must be the other, and below that nothing.
     let (below, top) = (gpu.primary(0), gpu.primary(gpu.devices() - 1));
     gpu.cuCtxSetCurrent(std::ptr::null_mut());
     assert_eq!(gpu.cuCtxPushCurrent_v2(below), 0);
@@ -143,7 +143,7 @@ fn blocks_are_freed_from_any_thread_with_any_context_current() {
             let (here, elsewhere) = (state.object(&gpu, &stream, BYTES), state.object(&gpu, &stream, BYTES));
             gpu.cuCtxSetCurrent(before);
             drop(here);
-            // A thread that never had a context.
+            // This thread never had a context.
             std::thread::scope(|threads| threads.spawn(|| drop(elsewhere)).join().unwrap());
         });
     }
@@ -167,8 +167,8 @@ fn a_callers_stream_may_belong_to_another_context_than_the_current_one() {
     gpu.cuCtxSetCurrent(std::ptr::null_mut());
 }
 
-/// Makes, copies and frees blocks of two devices on this thread, in whose stack of contexts `below` lies. Returns the calls. What
-/// is current is checked, and no outcome: a call may fail.
+/// Makes, copies and frees blocks of two devices on this thread, in whose stack of contexts `below` lies. Returns the calls.
+/// Checks the current context, and no outcome, because a call may fail.
 fn use_two_devices(gpu: &Gpu, stream: &Stream, below: Handle, fault: Option<Fault>, what: &str) -> Vec<Call> {
     let devices = [gpu.primary(0), gpu.primary(1)];
     assert_eq!((gpu.cuCtxPushCurrent_v2(below), gpu.cuCtxPushCurrent_v2(devices[0])), (0, 0));
@@ -201,7 +201,7 @@ fn use_two_devices(gpu: &Gpu, stream: &Stream, below: Handle, fault: Option<Faul
     calls
 }
 
-/// `homes` has the contexts of the blocks that earlier calls have made.
+/// `homes` holds the contexts of the blocks that earlier calls have made.
 fn frees_were_made_in_the_context_of_their_blocks(calls: &[Call], homes: &mut HashMap<String, String>, what: &str) {
     for call in calls.iter().filter(|call| call.status == 0) {
         let field = |name| call.field(name).unwrap_or_default().to_string();
@@ -246,7 +246,7 @@ fn a_context_that_cannot_be_made_current_again_is_an_error_before_anything_else_
     let (outcome, calls) = gpu.watch(|| object.gpu_data());
     assert_eq!((outcome, names(&calls)), (Err(SYNCEDMEM_ERROR_DRIVER), vec!["cuGetErrorName", "cuGetErrorString"]));
     assert_has(&last_error(), &["cuCtxSetCurrent", "(4243)", "context", "cudaSetDevice"]);
-    // From now on, what is current is taken for what the program made current.
+    // From now on, the library takes the current context for one that the program made current.
     assert!(object.gpu_data().is_ok(), "{}", last_error());
     let ((), calls) = gpu.watch(|| drop(object));
     let home = format!("{second:?}");

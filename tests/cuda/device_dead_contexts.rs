@@ -1,5 +1,5 @@
-//! A context that its program has destroyed is never made current: a real driver does not refuse such a handle, it follows it.
-//! The simulated driver counts it as a broken rule, which the end of each test looks for.
+//! A context that its program has destroyed is never made current: a real driver does not refuse the dead handle, it follows
+//! it. The simulated driver counts that as a broken rule, for which the end of each test looks.
 
 use crate::support::driver::Handle;
 use crate::support::pools::*;
@@ -7,8 +7,8 @@ use crate::support::*;
 
 const BYTES: usize = 5000;
 
-/// Does `before` with objects of a context that is there, and `after` when it is gone; with and without pools, and with another
-/// context current and with none.
+/// Does `before` with objects of a context, and `after` once that is destroyed; with and without pools, and with another
+/// context current or none.
 fn once_it_is_gone(gpu: &Gpu, before: impl Fn(&mut Object), after: impl Fn(Object)) {
     const CASES: [(bool, bool); 4] = [(true, true), (false, false), (true, false), (false, true)];
     // A real driver takes half a second for a context.
@@ -47,12 +47,12 @@ fn an_object_whose_context_is_gone_ends_in_silence() {
     once_it_is_gone(&gpu(), |_| (), drop);
 }
 
-/// What is done with an object of a context, and what when that is gone.
+/// Work with an object of a context, and work after that is destroyed.
 type Scene = (fn(&mut Object), fn(Object));
 
 const SCENES: [Scene; 11] = [
     (|object| assert_eq!(record(object), SYNCEDMEM_SUCCESS), drop),
-    // Blocks that lie idle there are dropped.
+    // Idle blocks of that context are dropped.
     (
         |_| drop(filled(2 * BYTES, 1)),
         |object| {
@@ -62,7 +62,7 @@ const SCENES: [Scene; 11] = [
         },
     ),
     (push, drop),
-    // It says once that the copy is lost.
+    // The library says once that the copy is lost.
     (push, |mut object| {
         assert_eq!((object.wait(), object.wait()), (SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS), "{}", last_error());
     }),
@@ -72,7 +72,7 @@ const SCENES: [Scene; 11] = [
             _ = object.wait();
             assert_eq!(object.is_ready(), Ok(true), "{}", last_error());
             assert!(object.overwrite_cpu_data().is_ok(), "{}", last_error());
-            // Another copy must not be given an event that went with the context.
+            // Another copy must not get an event that was destroyed with the context.
             let mut next = filled(BYTES, 2);
             assert_eq!(
                 (next.push(std::ptr::null_mut()), next.wait()),
@@ -82,7 +82,7 @@ const SCENES: [Scene; 11] = [
             );
         },
     ),
-    // What is asked of the object is refused, or done elsewhere.
+    // Operations on the object are refused, or done in another context.
     (|_| (), |mut object| _ = object.gpu_data()),
     (|_| (), |mut object| _ = object.cpu_data()),
     (|_| (), |mut object| _ = object.pull(std::ptr::null_mut())),
@@ -146,7 +146,7 @@ fn a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone(
     });
 }
 
-/// A stream of a context of the test's own, and that context.
+/// A context that the test makes, and a stream of it.
 fn stream_elsewhere(gpu: &Gpu) -> (Handle, Handle) {
     let (context, mut stream) = (gpu.new_context(), std::ptr::null_mut());
     gpu.within_context(context, || assert_eq!(gpu.cuStreamCreate(&mut stream, 1), 0));

@@ -1,29 +1,29 @@
-//! With the library's defaults a Caffe makes the driver calls that it made with the original, and those that are listed here
-//! with their reasons. A new call fails this test.
+//! With the library's defaults a Caffe makes the driver calls that it made with the original, and those listed here with
+//! their reasons. A new call fails this test.
 
 use std::collections::BTreeMap;
 
 use crate::support::pools::*;
 use crate::support::*;
 
-/// What a net's blobs have: labels, biases, weights, feature maps.
+/// The sizes of a net's blobs: labels, biases, weights, feature maps.
 const SIZES: [usize; 6] = [4, 5000, 300_000, MIB + 4, 3 * MIB, 32 * MIB];
 const BLOBS: usize = SIZES.len();
-/// An iteration makes the data and the diff of each blob on the device, and changes the data on both sides so often.
+/// An iteration makes the data and the diff of each blob on the device, and changes the data this often on both sides.
 const BLOCKS: usize = 2 * BLOBS;
 const TURNS: usize = 4;
 const COPIES: usize = 2 * TURNS * BLOBS;
 
-/// Enough for the default budget, an eighth of it, to keep every block of an iteration.
+/// An eighth of this, the default budget, keeps every block of an iteration.
 const MEMORY: (&str, &str) = ("SIMCUDA_MEMORY", "2G");
 
-/// An entry point, how often a settled iteration calls it in CPU mode and in GPU mode, and why it is called. The original
-/// would also allocate and free each block: those calls are the ones that the pools save.
+/// An entry point, how often a settled iteration calls it in CPU mode and in GPU mode, and the reason. The original would also
+/// allocate and free each block, which the pools save.
 type Called = (&'static str, [usize; 2], &'static str);
 
 #[rustfmt::skip]
 const CALLED: [Called; 25] = [
-    // The original's own calls.
+    // Calls of the original.
     ("cuInit",                   [0; 2],                       "once"),
     ("cuDriverGetVersion",       [0; 2],                       "once"),
     ("cuDeviceGetCount",         [0; 2],                       "once"),
@@ -32,7 +32,7 @@ const CALLED: [Called; 25] = [
     ("cuMemcpy",                 [COPIES; 2],                  "cudaMemcpy"),
     ("cuMemcpyAsync",            [BLOBS; 2],                   "cudaMemcpyAsync, of a push, and of nothing else"),
     ("cuMemsetD8_v2",            [BLOBS; 2],                   "cudaMemset: of a diff"),
-    // The runtime of the original finds its context by itself.
+    // The original's runtime finds its context by itself.
     ("cuCtxGetCurrent",          [0; 2],                       "context look-up: where the thread's context has changed"),
     ("cuCtxGetDevice",           [0; 2],                       "context look-up: where the thread's context has changed"),
     ("cuStreamGetCtx",           [BLOBS; 2],                   "context look-up: of a push's stream"),
@@ -58,8 +58,8 @@ fn count<'c>(calls: &'c [Call], counts: &mut BTreeMap<&'c str, usize>) {
     names(calls).into_iter().for_each(|name| *counts.entry(name).or_default() += 1);
 }
 
-/// What an iteration of Caffe's does with its blobs, which it makes all anew, as after a reshape: data comes from the host by a
-/// prefetching stream, is changed on the device and on the host; the diff is made on the device. Returns the library's calls.
+/// Does what an iteration of Caffe does with its blobs, all made anew as after a reshape: a prefetching stream brings data from
+/// the host, device and host change it, and the diff is made on the device. Returns the library's calls.
 fn iteration(gpu: &Gpu, stream: &Stream) -> Vec<Call> {
     let (mut blobs, mut calls) = gpu.watch(|| {
         let mut blobs = SIZES.map(Object::new);
@@ -93,7 +93,7 @@ fn by_default_a_caffe_makes_the_originals_driver_calls_and_those_that_are_listed
         let stream = gpu.stream();
         let (_, own) = gpu.watch(|| gpu.current());
         let own_thread = own[0].field("thread").unwrap();
-        // On a thread where the runtime has made no context current yet.
+        // On this thread the runtime has not made a context current yet.
         let mut calls = iteration(gpu, &stream);
         for (place, mode) in [1, 2].into_iter().enumerate() {
             assert_eq!(syncedmem_set_mode(mode), SYNCEDMEM_SUCCESS);

@@ -1,4 +1,4 @@
-//! How blocks are known again: by the driver's number, and where it has none for host memory, by the life of their context.
+//! How blocks are recognized: by the driver's number, and where it has none for host memory, by the life of their context.
 
 use crate::support::pools::*;
 use crate::support::*;
@@ -6,12 +6,12 @@ use crate::support::*;
 /// The driver has no numbers for page-locked memory.
 const NO_IDS: (&str, &str) = ("SIMCUDA_NO_HOST_IDS", "1");
 
-/// How many page-locked blocks the driver was asked for.
+/// How many page-locked blocks the library has allocated from the driver.
 fn made(gpu: &Gpu) -> usize {
     gpu.calls_of(c"cuMemHostAlloc")
 }
 
-/// The address of the page-locked block of an object that ends at once.
+/// The address of a page-locked block whose object has ended.
 fn page_locked(bytes: usize) -> usize {
     filled(bytes, 3).host_address()
 }
@@ -56,7 +56,7 @@ fn type_number_and_context_are_asked_for_in_one_call() {
     let mut object = filled(3 * MIB, 7);
     gpu.within(0, || _ = object.mutable_gpu_data().unwrap());
     gpu.control().simcuda_clear_log();
-    // Where the block's context is not current.
+    // The block's context is not current here.
     object.cpu_data().unwrap();
     assert_eq!((gpu.calls_of(c"cuPointerGetAttributes"), gpu.calls_of(c"cuPointerGetAttribute")), (1, 0));
 }
@@ -77,13 +77,13 @@ fn a_push_that_a_reset_overtook_says_so_whether_or_not_its_context_is_current() 
             assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
             let status = if is_current { gpu.within(0, || object.wait()) } else { object.wait() };
             assert_refused(status, SYNCEDMEM_ERROR_DRIVER, "the device was reset");
-            // The context is brought back.
+            // This creates the context again.
             filled(10, 1).gpu_data().unwrap();
         },
     );
 }
 
-/// Drivers before CUDA 9.2 know no ordinal of an address, and refuse the question for it and the context.
+/// Drivers before CUDA 9.2 know no ordinal of an address, and refuse a query for it together with the context.
 fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
     let gpu = &simulated_gpu();
     let (context, mut block) = (gpu.new_context(), 0);

@@ -1,5 +1,5 @@
-//! What a reset of the device takes away is never taken for what was put in its place, and one context that is broken
-//! does not cost the memory of another.
+//! After a reset of the device, lost contents are never confused with new ones at the same address, and a broken context does
+//! not cost the memory of another.
 
 use std::ffi::{c_int, c_void};
 
@@ -8,7 +8,7 @@ use crate::support::*;
 const BYTES: usize = 1000;
 const ILLEGAL_ADDRESS: c_int = 700;
 
-/// An object whose block a reset took, and a new one, on the simulated driver at the same address.
+/// An object whose block a reset has destroyed, and a new one, which the simulated driver places at the same address.
 fn lost_and_new(gpu: &Gpu) -> (Object, Object) {
     let (mut lost, mut new) = (Object::new(BYTES), Object::new(BYTES));
     let address = lost.mutable_gpu_data().unwrap();
@@ -42,7 +42,7 @@ fn page_locked_memory_that_a_reset_took_leaves_the_limit_when_its_object_ends() 
     };
     let (lost, first) = make();
     assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-    // The simulated driver keeps the addresses of the last 256 freed blocks from being used again.
+    // The simulated driver does not reuse the addresses of the last 256 freed blocks.
     gpu.within(0, || {
         for _ in 0..256 {
             let mut block = std::ptr::null_mut();
@@ -62,7 +62,7 @@ fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() 
     let (mut lost, _new) = lost_and_new(&gpu);
     assert_refused(lost.cpu_data(), SYNCEDMEM_ERROR_DRIVER, "the device was reset");
     assert_eq!(lost.pull(std::ptr::null_mut()), SYNCEDMEM_ERROR_DRIVER);
-    // It is usable all the same.
+    // The object is usable all the same.
     assert!(lost.overwrite_cpu_data().is_ok(), "{}", last_error());
 }
 
@@ -92,7 +92,7 @@ fn blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_ano
     gpu.fail_times("cuMemFree_v2", 1, 999, healthy.len() as u32);
     drop(healthy);
     assert_eq!(gpu.account().device_blocks, 20);
-    // When there is no room, everything that is left is offered once more.
+    // When memory runs out, every remaining block is tried once more.
     gpu.fail("cuMemAlloc_v2", 1, 2);
     drop(make(0));
     assert_eq!(gpu.account().device_blocks, 10, "those of the broken context");
@@ -128,7 +128,7 @@ fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
     });
 }
 
-/// A mode callback that uses the library itself: two objects that were never touched.
+/// A mode callback that uses the library: it touches two new objects.
 unsafe extern "C-unwind" fn touches_objects(user: *mut c_void) -> c_int {
     let touched =
         [Object::new(BYTES), Object::new(BYTES)].map(|mut one| one.mutable_cpu_data().is_ok() && !one.is_pinned());
@@ -164,7 +164,7 @@ fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_
     let gpu = gpu();
     let mut object = Object::new(BYTES);
     let address = object.mutable_gpu_data().unwrap().addr() as u64;
-    // Its destructor and its next object's cudaMalloc, compiled into another library.
+    // An inlined destructor and the next object's cudaMalloc, compiled into another library.
     let mut again = 0;
     gpu.within(0, || {
         assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0);

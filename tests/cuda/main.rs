@@ -1,4 +1,4 @@
-//! The driver: contexts, devices, captures, resets, and what a device says of itself.
+//! The driver: contexts, devices, captures and resets.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,

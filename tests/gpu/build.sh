@@ -53,7 +53,7 @@ cargo_suites() {
       >"$folder/rust/$(basename "$suite" .rs)"
   done
   chmod +x "$folder"/rust/*
-  # Without link-time optimisation, which takes minutes for each room.
+  # Without link-time optimisation, because that takes minutes for each program.
   (cd "$root" && CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 "$cargo" test --package syncedmem "${rooms[@]}" --no-run --message-format=json "$@") |
     grep '"kind":\["test"\]' | grep '"reason":"compiler-artifact"' |
     while IFS= read -r line; do

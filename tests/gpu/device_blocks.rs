@@ -1,4 +1,4 @@
-//! Blocks acquired and released, beside the driver's own calls.
+//! Times blocks acquired and released, in turn with the driver's own calls.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::support::*;
 const SIZES: [usize; 6] = [4 * KIB, 64 * KIB, MIB, 16 * MIB, 256 * MIB, 1 << 30];
 const JUDGED: usize = 16 * MIB;
 
-/// What one of so many calls took, in nanoseconds.
+/// Nanoseconds per call, over a number of calls.
 fn time(calls: usize, call: impl Fn()) -> f64 {
     let start = Instant::now();
     (0..calls).for_each(|_| call());
@@ -64,7 +64,7 @@ fn a_block_is_acquired_and_released_in_a_small_part_of_the_drivers_time() {
     set_pools(true);
     let (mut free, mut total) = (0, 0);
     assert_eq!(gpu.within(0, || gpu.cuMemGetInfo_v2(&mut free, &mut total)), 0);
-    // The simulated device has no room for more, and nothing is learnt from its time.
+    // The simulated device has no memory for more, and its time says nothing.
     let (most_bytes, rounds) = if free > 4 << 30 { (free / 4, 15) } else { (MIB, 1) };
     let mut missed = Vec::new();
     println!("| acquired and released | library | driver | ratio |\n|---|---:|---:|---:|");
@@ -87,7 +87,7 @@ fn a_block_is_acquired_and_released_in_a_small_part_of_the_drivers_time() {
             trim(ALL);
         }
     }
-    // A build for debugging, and a driver that only pretends, say nothing about time.
+    // The times of a debug build and of a simulated driver say nothing.
     assert!(gpu.is_simulated() || cfg!(debug_assertions) || missed.is_empty(), "{missed:#?}");
 }
 

@@ -1,5 +1,5 @@
-//! Every copy of the library's, compared with what the driver itself reads and writes: kinds of memory, both directions, sizes, misaligned
-//! starts, threads; and the end of a process with objects alive.
+//! Compares every copy of the library with what the driver itself reads and writes: kinds of memory, both directions, sizes,
+//! misaligned starts, threads. Also ends a process with objects alive.
 
 use std::sync::Mutex;
 
@@ -19,7 +19,7 @@ enum Kind {
     LentPinned,
     /// Page-locked by the caller's own `cuMemHostRegister`.
     Registered,
-    /// Lent, and on the device lent managed memory.
+    /// The caller's own memory, which on the device is managed memory.
     Managed,
 }
 
@@ -27,17 +27,17 @@ use Kind::*;
 
 const KINDS: [Kind; 8] = [OwnPageable, OwnPinned, Pushed, Lent, LentPushed, LentPinned, Registered, Managed];
 
-/// Bytes before and behind a range of the caller's that a copy must not touch.
+/// Bytes before and after a caller's range that a copy must not touch.
 const GUARD: usize = 64;
 const POISON: u8 = 0xEE;
-/// The start of a range in its memory, when it is aligned.
+/// The offset of an aligned range in its memory.
 const START: usize = 256;
 const SLACK: usize = 1024;
 
-/// Pseudo-random bytes. Each case begins at another of them, so that stale bytes are wrong.
+/// Pseudo-random bytes. Each case begins at another byte, so that stale bytes are wrong.
 struct Noise(Vec<u8>, usize);
 
-/// A prime: the beginnings come back after so many cases.
+/// A prime: the beginnings repeat after this many cases.
 const SHIFTS: usize = 65521;
 
 impl Noise {
@@ -52,7 +52,7 @@ impl Noise {
     }
 }
 
-/// The caller's memory of a kind; nothing for an object's own.
+/// The caller's memory of a kind; nothing for an object's own memory.
 struct Memory<'g> {
     gpu: &'g Gpu,
     host: Vec<u8>,
@@ -83,7 +83,7 @@ impl<'g> Memory<'g> {
         }
     }
 
-    /// Where ranges begin that are misaligned by so many bytes, on the host and on the device.
+    /// Offsets of ranges that are misaligned by so many bytes, on the host and on the device.
     fn lend(&mut self, misaligned: [usize; 2]) -> Option<[*mut u8; 2]> {
         let host = self.pinned.as_ref().map_or(self.host.as_mut_ptr(), Foreign::pointer);
         let device = self.device.as_ref().map(Foreign::pointer);
@@ -115,7 +115,7 @@ fn register(gpu: &Gpu, host: &mut [u8]) -> bool {
     status == 0
 }
 
-/// With a guard of poison around it.
+/// The memory has a guard of poison around it.
 fn guarded(data: &[u8], guard: usize) -> Vec<u8> {
     [&vec![POISON; guard], data, &vec![POISON; guard]].concat()
 }
@@ -168,7 +168,7 @@ fn around(sizes: &[usize]) -> Vec<usize> {
     sizes.iter().flat_map(|size| [size - 1, *size, size + 1]).collect()
 }
 
-/// Whether the device has room for large blocks. The simulated one has none.
+/// Whether the device has memory for large blocks. The simulated one has none.
 fn is_large(gpu: &Gpu) -> bool {
     let (mut free, mut total) = (0, 0);
     assert_eq!(gpu.within(0, || gpu.cuMemGetInfo_v2(&mut free, &mut total)), 0);
@@ -225,13 +225,13 @@ fn copies_on_several_threads_have_the_bytes_that_the_driver_reads() {
     }
 }
 
-/// With blocks on both sides, pageable and page-locked, of objects and idle.
+/// Blocks are alive on both sides, pageable and page-locked, in objects and idle.
 fn a_process_may_end_with_objects_alive() {
     static KEPT: Mutex<Vec<Object>> = Mutex::new(Vec::new());
     extern "C" fn end_them() {
         KEPT.lock().unwrap().clear();
     }
-    // Registered before the driver is used, it runs after the driver's handler.
+    // Registered before the driver is used, this handler runs after the driver's.
     assert_eq!(unsafe { libc::atexit(end_them) }, 0);
     std::mem::forget(gpu());
     let both = || {

@@ -1,5 +1,5 @@
-//! The library beside the driver that it calls, for a real device most of all: `scripts/gpu-check` runs these suites there. On the simulated
-//! driver sizes are small, and no time is judged.
+//! The library on the driver that it calls, mainly for a real device, on which `scripts/gpu-check` runs these suites. On the
+//! simulated driver sizes are small, and no time is judged.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,

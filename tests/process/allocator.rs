@@ -1,4 +1,4 @@
-//! The allocator of this program: glibc's, which fails where a test says so, and counts the blocks of a few sizes.
+//! This program's allocator is glibc's, which fails where a test asks for it, and counts the blocks of a few sizes.
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Debug;
@@ -6,31 +6,30 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 
 use crate::support::*;
 
-/// How many allocations succeed before one fails; below zero, none does.
+/// How many allocations succeed before one fails. Below zero, none fails.
 static LEFT: AtomicIsize = AtomicIsize::new(-1);
 /// Whether one has failed.
 static FIRED: AtomicBool = AtomicBool::new(false);
-/// Whether those after it fail too.
+/// Whether later ones fail too.
 static FOR_GOOD: AtomicBool = AtomicBool::new(false);
-/// The thread that is meant, as `pthread_self` names it.
+/// The thread whose allocations fail, as `pthread_self` names it.
 static THREAD: AtomicIsize = AtomicIsize::new(0);
 
-/// Blocks of `WATCHED` bytes that were allocated. The size is that of no other block.
+/// How many blocks of `WATCHED` bytes were allocated. No other block has this size.
 pub static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 pub const WATCHED: usize = 154_321;
-/// Sizes of small blocks that are followed to their end; no other block has them. The first comes from `calloc`.
+/// Sizes of small blocks whose ends are observed; no other block has them. The first size comes from `calloc`.
 pub const FOLLOWED: [usize; 2] = [2_321, 12_321];
-/// The addresses of those that live; 0: none.
+/// Addresses of those that are alive; 0 marks a free slot.
 static LIVE: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 /// How many of them were allocated.
 pub static MADE: AtomicUsize = AtomicUsize::new(0);
-/// An allocation of such a size waits until so many were made: a race has begun when a second thread is in one.
+/// An allocation of such a size waits until this many were made: a race has begun when a second thread is in one.
 pub static AWAITED: AtomicUsize = AtomicUsize::new(0);
 
-/// How many they are.
 static LIVING: AtomicUsize = AtomicUsize::new(0);
 
-/// How many blocks of those sizes live.
+/// How many blocks of those sizes are alive.
 pub fn live() -> usize {
     LIVING.load(Ordering::Relaxed)
 }
@@ -100,7 +99,7 @@ extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
 extern "C" fn posix_memalign(block: *mut *mut c_void, alignment: usize, bytes: usize) -> c_int {
     if bytes == WATCHED {
         ALLOCATED.fetch_add(1, Ordering::Relaxed);
-        // Long enough for every other thread to arrive.
+        // This is long enough for every other thread to arrive.
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     let new = if fails_now() { refuse() } else { follow(bytes, unsafe { __libc_memalign(alignment, bytes) }) };
@@ -128,8 +127,8 @@ extern "C" fn mmap(at: *mut c_void, len: usize, access: c_int, flags: c_int, fil
     unsafe { libc::syscall(libc::SYS_mmap, at, len, access, flags, file, offset) as *mut c_void }
 }
 
-/// Fails every allocation of `operation` in turn, alone and with all that follow; it must make `at_least` so many. Without a failure the
-/// operation answers `expected`. `look` returns what can be seen of what `prepare` made, and what a failure must not change.
+/// Fails every allocation of `operation` in turn, alone and with all that follow; it must make `at_least` so many. Without a
+/// failure the operation returns `expected`. `look` returns the visible state of what `prepare` made, which no failure may change.
 pub fn every_allocation<S, L: PartialEq + Debug>(
     at_least: usize,
     expected: Answer,
@@ -137,7 +136,7 @@ pub fn every_allocation<S, L: PartialEq + Debug>(
     look: impl Fn(&S) -> L,
     operation: impl Fn(&mut S) -> Answer,
 ) {
-    // Whether that many allocations were made at all.
+    // Checks that the operation makes that many allocations.
     let fails = |nth: usize| {
         let mut world = prepare();
         let before = look(&world);
@@ -149,7 +148,7 @@ pub fn every_allocation<S, L: PartialEq + Debug>(
             assert_eq!(answer, expected, "{}", last_error());
             return false;
         }
-        // A failure that the operation has a way around is none.
+        // A failure that the operation can avoid does not count.
         if answer != expected {
             assert_eq!(answer, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), "allocation {nth} failed: {}", last_error());
             assert_eq!(look(&world), before, "allocation {nth} failed, and something changed");
@@ -158,7 +157,7 @@ pub fn every_allocation<S, L: PartialEq + Debug>(
         true
     };
     for for_good in [false, true] {
-        // Each in a child of its own, where the library is used for the first time unless the test has used it before.
+        // Each runs in its own child, which uses the library for the first time unless the test has used it before.
         let fails_in_a_child = |nth| {
             let child = || {
                 FOR_GOOD.store(for_good, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Children of a process that has used the device: they have the host data, are refused the device, and call no driver, also where they
+//! Children of a process that has used the device have the host data, are refused the device, and call no driver, also when they
 //! end objects. The simulated driver aborts a child that calls it.
 
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ fn a_child_ends_objects_in_every_state_at_once_and_by_its_exit_handlers() {
         AT_EXIT.lock().unwrap().clear();
     }
     assert_eq!(unsafe { libc::atexit(end_them) }, 0);
-    // A real driver's own exit handlers are not for a forked child.
+    // A forked child must not run a real driver's exit handlers.
     let (gpu, _pinning) = (simulated_gpu(), Pinning::always());
     let stream = gpu.stream();
     let mut lent = [7; BYTES];

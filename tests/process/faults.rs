@@ -1,12 +1,12 @@
-//! Every allocation of every operation fails in turn, alone and with all that follow: each time there is a status,
-//! the object is as it was, and the same call succeeds afterwards. Nothing aborts.
+//! Every allocation of every operation fails in turn, alone and with all that follow. Each time the operation returns a
+//! status, the object is unchanged, and the same call succeeds afterwards. Nothing aborts.
 
 use crate::allocator;
 use crate::support::*;
 
 const LARGE: usize = 4 << 20;
 
-/// As `allocator::every_allocation`, of an operation on an object that `prepare` makes.
+/// Runs `allocator::every_allocation` for an operation on an object that `prepare` makes.
 fn every_allocation(at_least: usize, prepare: fn(&mut Storage), operation: impl Fn(&mut Storage) -> Answer) {
     let prepared = || {
         let mut storage = Storage::new();
@@ -65,7 +65,7 @@ fn caffe_malloc_host(_: &mut Storage) -> Answer {
     done(status)
 }
 
-/// An operation: how many allocations it makes at least, its object, and itself.
+/// An operation: the least number of its allocations, its object, and the operation itself.
 type Case = (&'static str, usize, fn(&mut Storage), fn(&mut Storage) -> Answer);
 
 fn every_other_operation_bears_each_failure() {
@@ -91,7 +91,7 @@ fn every_other_operation_bears_each_failure() {
 }
 
 fn first_touches_of_every_size() {
-    // From malloc; kept for reuse; with a claim; a mapping.
+    // These are a block of malloc, one that is kept for reuse, one with a claim, and a mapping.
     let sizes = [(1, of::<4000> as fn(&mut _)), (1, of::<10_000>), (2, of::<100_000>), (3, of::<LARGE>)];
     for (at_least, prepare) in sizes {
         for access in [Storage::cpu_data, Storage::mutable_cpu_data, Storage::overwrite_cpu_data] {

@@ -1,10 +1,10 @@
-//! Forks under eight allocating threads: the child finds every lock free, its objects whole, and goes on.
+//! Forks while eight threads allocate: the child finds every lock free and its objects intact, and goes on.
 
 use crate::support::tensor::*;
 use crate::support::*;
 
 const THREADS: usize = 8;
-/// How many forks; `SYNCEDMEM_TEST_FORKS` takes fewer, where the suite runs once more under other settings.
+/// How many forks. `SYNCEDMEM_TEST_FORKS` sets fewer, for a run of the suite under other settings.
 fn forks() -> usize {
     std::env::var("SYNCEDMEM_TEST_FORKS").map_or(400, |number| number.parse().unwrap())
 }
@@ -50,7 +50,7 @@ fn fork_once(old: &mut Storage) {
                 touch(&mut fresh, bytes);
                 assert_eq!(fresh.destruct(), SYNCEDMEM_SUCCESS);
             }
-            // The parent's threads are at work on these, and do not exist here.
+            // The parent's threads work on these objects, and do not exist here.
             for storage in &mut mid_fill {
                 assert!(all_zero(storage.cpu_data().unwrap(), 100));
                 assert_eq!((storage.head(), storage.destruct()), (1, SYNCEDMEM_SUCCESS));
@@ -60,7 +60,7 @@ fn fork_once(old: &mut Storage) {
     mid_fill.iter_mut().for_each(|storage| assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS));
 }
 
-/// Makes a tensor of an object, lends it to another, and ends both.
+/// Makes a tensor of an object, passes it to another, and ends both.
 fn exchange() {
     let (from, to) = (created(96), created(96));
     let first = export(from, FLOATS).unwrap();

@@ -1,4 +1,4 @@
-//! Forks within the fork handlers of other libraries. Those that take locks are in tests/abi/library.rs, however a program got the library.
+//! Forks within the fork handlers of other libraries. tests/abi/library.rs has handlers that take locks, for each way to load.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -6,7 +6,7 @@ use crate::support::*;
 
 const FORKS: usize = 100;
 
-/// Creates objects, touches and ends them: a small one, and one that is large enough for a claim.
+/// Creates, touches and ends objects: a small one, and one that is large enough for a claim.
 fn use_objects() -> bool {
     [100, 50_000].into_iter().all(|bytes| Object::new(bytes).mutable_cpu_data().is_ok())
 }
@@ -22,7 +22,7 @@ fn fork_beside(work: impl Fn() + Sync) {
     beside(3, |_, _| work(), || (0..FORKS).for_each(|_| fork_and_use()));
 }
 
-/// Which of the handlers below fork. They take turns, so that a nested fork does not nest another one.
+/// The handlers below that fork. They take turns, so that a nested fork does not nest another one.
 static BEFORE: AtomicBool = AtomicBool::new(false);
 static AFTER: AtomicBool = AtomicBool::new(false);
 static NESTED: AtomicUsize = AtomicUsize::new(0);
@@ -43,7 +43,7 @@ extern "C" fn prepare_after() {
     fork_in_prepare(&AFTER);
 }
 
-/// Runs before the library is there: its handlers are registered later, as where a program loads it by dlopen.
+/// Runs before the library is loaded, whose handlers are then registered later, as if a program loaded it by dlopen.
 #[used]
 #[unsafe(link_section = ".preinit_array")]
 static BEFORE_THE_LIBRARY: extern "C" fn() = register_before_the_library;

@@ -1,4 +1,4 @@
-//! The process around the library: forks, signals, threads, and memory that malloc refuses.
+//! The process around the library: forks, signals, threads, and a malloc that fails.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,

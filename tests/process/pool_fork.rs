@@ -1,10 +1,10 @@
-//! Forks of a process whose pools are full: the child goes on with what is pageable and leaves the rest alone, the parent
-//! does not notice.
+//! Forks of a process whose pools are full. The child reuses pageable blocks and does not touch the others; the parent is not
+//! affected.
 
 use crate::support::pools::*;
 use crate::support::*;
 
-/// Idle blocks of each kind, and where they are: on the host, small and large page-locked ones, on the device.
+/// Makes idle blocks and returns their addresses: pageable, small and large page-locked ones, and one on the device.
 fn fill_pools() -> [usize; 4] {
     let pinned = |bytes| {
         let _pinning = Pinning::always();
@@ -38,7 +38,7 @@ fn a_child_goes_on_with_what_is_idle_and_pageable() {
 fn a_childs_idle_blocks_grow_old_as_its_parents_do() {
     give_back(5 * MIB, 1);
     in_a_child(|| {
-        // The thread that looks after them is not forked: another is started with the next that is kept.
+        // Fork does not copy the thread that frees idle blocks: the next kept block starts another one.
         give_back(MIB, 1);
         until(|| idle(PAGEABLE) == 0);
     });

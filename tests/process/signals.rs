@@ -1,4 +1,4 @@
-//! A storm of signals to a thread that uses objects, with a handler that reads data that is current already.
+//! A storm of signals to a thread that uses objects, with a handler that reads data which is already current.
 
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
@@ -8,9 +8,9 @@ use crate::support::*;
 use syncedmem::observe::trace as writer;
 use syncedmem_trace::event::{Event, Site, What};
 
-/// What the handler reads.
+/// The objects that the handler reads.
 static OBJECTS: [AtomicPtr<syncedmem_t>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
-/// How often the handler was served, how often refused because it had interrupted the library, and anything else.
+/// How often the handler succeeded, how often it was refused because it had interrupted the library, and other results.
 static SERVED: AtomicUsize = AtomicUsize::new(0);
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
 static WRONG: AtomicUsize = AtomicUsize::new(0);
@@ -38,15 +38,15 @@ fn objects() -> [Object; 2] {
     })
 }
 
-/// Does `work` again and again while a timer sends this thread signals, until enough of them were handled. A thread that sends them would
-/// need a processor, which a busy machine may not give it for long.
+/// Does `work` again and again while a timer sends this thread signals, until enough of them were handled. A thread that sends
+/// them would need a processor, which it may not get for long on a busy machine.
 fn under_signals(objects: &mut [Object; 2], is_enough: impl Fn() -> bool, mut work: impl FnMut()) {
     for (place, object) in OBJECTS.iter().zip(objects) {
         place.store(object.mem(), Relaxed);
     }
     unsafe { libc::alarm(HANGS_AFTER) };
     unsafe { libc::signal(libc::SIGUSR1, read_current_data as *const () as libc::sighandler_t) };
-    // Longer than the handler takes.
+    // The interval is longer than the handler takes.
     let timer = start_timer(200_000);
     while SERVED.load(Relaxed) < 1000 || !is_enough() {
         work();
@@ -66,7 +66,7 @@ fn a_signal_handler_may_read_current_data_while_calls_are_counted() {
     assert_eq!(REFUSED.load(Relaxed), 0);
 }
 
-/// Records, but not for ever, where signals come faster than records are written.
+/// Records for a limited time, because signals may come faster than records are written.
 extern "C" fn record(_signal: i32) {
     if SERVED.fetch_add(1, Relaxed) > 100 {
         return;
@@ -76,7 +76,7 @@ extern "C" fn record(_signal: i32) {
     writer::record(&event, 0);
 }
 
-/// Sends this process, of which no other thread takes it, a signal every so many nanoseconds.
+/// Sends this process, in which no other thread takes it, a signal every so many nanoseconds.
 fn start_timer(nanoseconds: i64) -> libc::timer_t {
     let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
     (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, libc::SIGUSR1);
@@ -114,7 +114,7 @@ fn a_signal_handler_that_reads_current_data_of_an_exported_object_is_served_or_t
     let _tensors = objects.each_mut().map(|object| export(object.mem(), FLOATS).unwrap());
     let has_come_in_between = || REFUSED.load(Relaxed) > 0;
     under_signals(&mut objects, has_come_in_between, || {
-        // Under the locks that the handler wants: those of its objects.
+        // This thread holds the locks that the handler wants: those of its objects.
         for object in &OBJECTS {
             let (object, mut data) = (object.load(Relaxed), std::ptr::null());
             assert_eq!(unsafe { syncedmem_cpu_data(object, &mut data) }, SYNCEDMEM_SUCCESS);

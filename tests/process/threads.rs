@@ -1,4 +1,4 @@
-//! Many readers of one object: one of them allocates and fills, all get the same address.
+//! Many readers of one object: one of them allocates and fills, and all get the same address.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ impl Shared {
 
 fn exactly_one_of_many_readers_allocates_and_all_get_the_same_address() {
     const ROUNDS: usize = 200;
-    // Every round allocates: nothing comes from the round before.
+    // Every round allocates: no block comes from the round before.
     assert_eq!(syncedmem_set_pool_budget(0), SYNCEDMEM_SUCCESS);
     for round in 1..=ROUNDS {
         let shared = Shared::create(WATCHED);
@@ -66,7 +66,7 @@ fn of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_fr
         },
     ];
     alone(&[("SYNCEDMEM_POOL_BUDGET", "0")], || {
-        // The settings are read, so that the short path is open.
+        // The settings have been read, so the short path is open.
         Plain::new(8).cpu_data();
         for bytes in FOLLOWED {
             for touch in touches {
