@@ -51,7 +51,6 @@ pub enum Mode {
     Static {
         address: usize,
     },
-    /// The mode's place is unknown.
     Unknown,
 }
 

@@ -28,7 +28,6 @@ impl Context {
     }
 }
 
-/// A thread's current context.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Current {
     pub context: Context,
@@ -51,7 +50,6 @@ thread_local! {
     static LOST: Cell<Option<(DriverFailure, bool)>> = const { Cell::new(None) };
 }
 
-/// What an [`Operation`] found current.
 #[derive(Clone, Copy)]
 enum Found {
     /// No operation is active, or the active one has made another context current.

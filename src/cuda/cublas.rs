@@ -190,8 +190,6 @@ impl Blas {
         }
     }
 
-    /// The sum of the absolute values.
-    ///
     /// # Safety
     /// The array contract: `x`, below also `y`, is the address of `count` values of the precision `of`, in memory that the
     /// handle's context can access.
@@ -206,8 +204,6 @@ impl Blas {
         Ok(double + f64::from(single))
     }
 
-    /// The sum of the squares.
-    ///
     /// # Safety
     /// The array contract of [`Blas::asum`].
     pub unsafe fn sumsq(&self, of: Precision, count: c_int, x: u64) -> Result<f64, BlasFailure> {

@@ -27,7 +27,6 @@ pub enum Error {
     Driver(DriverFailure),
     /// A driver call reported the error of an earlier kernel or copy of this process.
     Pending(DriverFailure),
-    /// A CUDA graph is being captured.
     Captured(DriverFailure),
     /// The device was reset, and the object's block is gone; or the caller has freed the block that it set.
     DeviceReset,

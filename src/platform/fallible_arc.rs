@@ -98,7 +98,6 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Counts how often it is dropped.
     struct Ends<'c>(&'c AtomicUsize);
 
     impl Drop for Ends<'_> {

@@ -133,7 +133,6 @@ fn is_size_signal_pending() -> bool {
     unsafe { libc::sigismember(pending.as_ptr(), libc::SIGXFSZ) == 1 }
 }
 
-/// Consumes the pending SIGXFSZ of a write.
 fn take_size_signal() {
     /// Bytes of the kernel's signal set.
     const SET: usize = 8;

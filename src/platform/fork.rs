@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 static IN_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// Called at load.
 pub fn register(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) {
     let [prepare, parent, child] = [prepare, parent, child].map(|handler| Some(handler as _));
     // SAFETY: the handlers stay mapped (-z nodelete).

@@ -20,7 +20,6 @@ use crate::platform::{limits, loaded};
 struct Debug {
     version: c_int,
     list: usize,
-    /// Address of the function.
     function: usize,
     state: c_int,
 }

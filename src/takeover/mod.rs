@@ -137,7 +137,6 @@ fn exports_memory(object: &Object) -> bool {
     object.symbols().is_some_and(|symbols| symbols.find(FUNCTIONS[0]).is_some())
 }
 
-/// The path of the object's file.
 pub fn path(object: &Object) -> Text<400> {
     let mut buffer = [0; 400];
     let name = match object.name().to_bytes() {

@@ -106,7 +106,6 @@ impl<'w> Object<'w> {
         unsafe { segment::read(self.headers(), self.base(), address, bytes) }
     }
 
-    /// The loaded segment that contains this address.
     pub fn segment(&self, address: usize) -> Option<Segment> {
         segment::at(self.headers(), self.base(), address)
     }
