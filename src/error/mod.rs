@@ -33,7 +33,7 @@ pub enum Error {
     /// Both are ordinals of devices.
     WrongDevice {
         current: i32,
-        holder: i32,
+        owner: i32,
     },
     InvalidArgument {
         what: &'static str,
@@ -121,9 +121,9 @@ impl fmt::Display for Error {
                 "the data on the device is gone: after it was put there, the device was reset (cudaDeviceReset) or the caller \
                  freed its memory (syncedmem_set_gpu_data); put new data there, or read the host's before that",
             ),
-            Error::WrongDevice { current, holder } => write!(
+            Error::WrongDevice { current, owner } => write!(
                 f,
-                "device {current} is current and the data is on device {holder}; make that one current, or turn \
+                "device {current} is current and the data is on device {owner}; make that one current, or turn \
                  SYNCEDMEM_CHECK_DEVICE off"
             ),
             Error::InvalidArgument { what } | Error::EndedHandle { what } => f.write_str(what),

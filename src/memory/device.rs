@@ -177,13 +177,13 @@ pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
 }
 
 pub fn check(address: NonNull<c_void>) -> Result<(), Error> {
-    let Some((Allocation { device: holder, .. }, _)) = blocks::find(address) else { return Ok(()) };
+    let Some((Allocation { device: owner, .. }, _)) = blocks::find(address) else { return Ok(()) };
     // Without a usable driver, no device is current.
     let Ok(driver) = cuda::driver() else { return Ok(()) };
     let current = context::current_device(driver)?;
-    if current == holder {
+    if current == owner {
         return Ok(());
     }
     context::note_mismatch();
-    Err(Error::WrongDevice { current, holder })
+    Err(Error::WrongDevice { current, owner })
 }
