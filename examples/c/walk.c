@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* snippet:begin */
 #include "syncedmem.h"
 
 /* Prints the library's sentence if the call fails. */
@@ -12,7 +11,6 @@ static void check(syncedmem_status_t status) {
     exit(1);
   }
 }
-/* snippet:end */
 
 static const char *const heads[] = {"UNINITIALIZED", "HEAD_AT_CPU", "HEAD_AT_GPU", "SYNCED"};
 static uint64_t to_gpu, to_cpu;
@@ -39,7 +37,6 @@ int main(void) {
   }
   check(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON));
 
-  /* snippet:begin */
   syncedmem_t *mem;
   void *bar;
   const void *foo;
@@ -47,7 +44,6 @@ int main(void) {
   check(syncedmem_mutable_cpu_data(mem, &bar));
   for (int i = 0; i < 1024; i++) ((float *)bar)[i] = 1;
   check(syncedmem_gpu_data(mem, &foo)); /* data copied cpu->gpu */
-  /* snippet:end */
 
   size_t bytes;
   check(syncedmem_size(mem, &bytes));
@@ -71,8 +67,6 @@ int main(void) {
   show(mem, "mutable_cpu_data");
   const float *data = bar;
   printf("first %g, last %g\n", data[0], data[bytes / sizeof(float) - 1]);
-  /* snippet:begin */
   check(syncedmem_destroy(mem));
-  /* snippet:end */
   return 0;
 }

@@ -3,9 +3,7 @@
 #include <cstdio>
 #include <exception>
 
-// snippet:begin
 #include "syncedmem.hpp"
-// snippet:end
 
 namespace {
 
@@ -34,11 +32,9 @@ class Walk {
 };
 
 void walk() {
-  // snippet:begin
   syncedmem::SyncedMemory memory(1024 * sizeof(float));
   std::fill_n(memory.mutable_cpu_data<float>(), memory.count<float>(), 1.0f);
   memory.gpu_data<float>();  // data copied cpu->gpu
-  // snippet:end
   std::printf("%zu floats, %zu bytes\n", memory.count<float>(), memory.size());
   Walk walk(memory);
   walk.show("gpu_data");

@@ -2,11 +2,8 @@
 
 import sys
 
-# snippet:begin
 import numpy as np
 import syncedmem
-
-# snippet:end
 
 
 class Walk:
@@ -32,12 +29,10 @@ class Walk:
 
 
 def main() -> None:
-    # snippet:begin
     memory = syncedmem.SyncedMemory(1024 * 4)
     floats = memory.array(np.float32)
     floats.mutable_cpu_data()[:] = 1
     floats.gpu_data()  # data copied cpu->gpu
-    # snippet:end
     print(f"{floats.size} floats, {memory.nbytes} bytes")
     walk = Walk(memory)
     walk.show("gpu_data")

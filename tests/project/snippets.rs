@@ -52,7 +52,7 @@ fn filled(page: &str, read: impl Fn(&str) -> String) -> String {
 
 /// The pages, and what each shows.
 const PAGES: [(&str, &[&str]); 2] = [
-    ("ffi", &["c/walk.c", "cpp/walk.cpp", "rust/walk.rs", "java/Walk.java", "node/walk.js", "python/walk.py"]),
+    ("ffi", &["rust/walk.rs", "java/Walk.java", "node/walk.js"]),
     ("blob", &["c/blob.c"]),
 ];
 
