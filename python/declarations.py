@@ -5,8 +5,7 @@ import re
 
 import cffi
 
-# The conditions of the headers beside their guards, as a C compiler before C23 evaluates them: cffi's parser has no
-# preprocessor.
+# The headers' conditions other than their guards, as a C compiler before C23 evaluates them: cffi has no preprocessor.
 CONDITIONS = {
     "ifdef __cplusplus": False,
     "ifndef __cplusplus": True,
@@ -14,7 +13,7 @@ CONDITIONS = {
     "if __STDC_VERSION__ >= 202311L": False,
 }
 
-# The layouts of DLPack 1.0 (dmlc.github.io/dlpack, "C API"), which are `void *` in the header. The data's address is a number.
+# DLPack 1.0 (dmlc.github.io/dlpack, "C API"), for which the header has `void *`. The data's address is a number.
 DLPACK = """
 typedef struct { int32_t device_type; int32_t device_id; } DLDevice;
 typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;

@@ -1,8 +1,8 @@
 """Adds the shared library, its headers, cffi's module and the syncedmem command to the wheel.
 
 Cargo builds the library and the command from the checkout of this folder, or from the copy in a source distribution.
-SYNCEDMEM_LIBRARY names a library that is built already, such as that of scripts/package; then no compiler is needed.
-The command is then that of SYNCEDMEM_COMMAND, and the library of names lies beside the library; or the wheel has none.
+If SYNCEDMEM_LIBRARY names a built library, such as that of scripts/package, no compiler is needed. SYNCEDMEM_COMMAND then
+names the command, and the library of names is in the library's folder; without SYNCEDMEM_COMMAND the wheel has neither.
 """
 
 import json
@@ -21,9 +21,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 SONAME = "libsyncedmem.so.0"
 COMMAND = "syncedmem"
 NAMES = "libsyncedmem_names.so"
-# Minor version of glibc: a library that needs no newer one runs on every Linux that Python supports.
+# Minor version of glibc 2: a library that needs no newer one runs on every Linux that Python supports.
 FLOOR = 17
-# By e_machine of an ELF file.
+# Names of the machines by an ELF file's e_machine.
 MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
@@ -64,9 +64,9 @@ def cargo(checkout: pathlib.Path, package: str, *options: str, **environment: st
 
 
 def build(checkout: pathlib.Path) -> dict[str, pathlib.Path]:
-    """Builds the library and the command: their files, by their names in the package."""
+    """Builds the library and the command. Returns their files by their names in the package."""
     check_rust(checkout)
-    # To the letter as cmake/cargo.cmake and cmake/command.cmake build them, so that they are built once.
+    # The same command lines as in cmake/cargo.cmake and cmake/command.cmake, so that Cargo builds each once.
     plain = {"CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
     return {
         SONAME: cargo(checkout, "syncedmem", "--lib", "--crate-type", "cdylib,staticlib"),
@@ -91,7 +91,7 @@ def named() -> dict[str, pathlib.Path]:
 
 
 def platform_of(files: list[pathlib.Path], named: bool) -> str:
-    """The wheel's platform: manylinux for portable files that were named, which may be of another machine than this one."""
+    """The wheel's platform: manylinux for portable files that the variables name, which may be for another machine."""
     contents = [file.read_bytes() for file in files]
     machines = {MACHINES.get(int.from_bytes(content[18:20], "little"), "") for content in contents}
     if not named or len(machines) != 1 or "" in machines:
@@ -105,11 +105,11 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
     """Called by hatchling before it packs the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Gathers the made files, and sets the wheel's platform."""
+        """Collects the built files, and sets the wheel's platform."""
         checkout = pathlib.Path(self.root, "checkout")
         if not checkout.is_dir():
             checkout = pathlib.Path(self.root).parent
-        # syncedmem.h first: the others of C use its types.
+        # syncedmem.h comes first: the other C headers use its types.
         headers = sorted(path.relative_to(checkout) for path in checkout.glob("include/**/*.h*"))
         if not headers:
             raise SystemExit(

@@ -1,6 +1,6 @@
 """Starts the `syncedmem` command, a program in the package's folder.
 
-It is no module of the package: to import that loads NumPy and the library, without which the command must work.
+This module is outside of the package, whose import loads NumPy and the library: the command must work without them.
 """
 
 import importlib.util
@@ -10,7 +10,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Becomes the command, with the arguments of this process."""
+    """Executes the command in this process, with its arguments."""
     package = importlib.util.find_spec("syncedmem")
     for folder in (package and package.submodule_search_locations) or []:
         command = os.path.join(folder, "syncedmem")

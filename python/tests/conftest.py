@@ -1,4 +1,4 @@
-"""What the tests share. Each is independent of the others: what one sets is put back."""
+"""Fixtures of the tests. Each test is independent of the others: fixtures restore what a test sets."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Callable, Iterator
 
 import pytest
 
-# No idle block grows old in any time that a test takes. The library reads it once.
+# No idle block is freed for its age during the tests. The library reads this once.
 os.environ.setdefault("SYNCEDMEM_POOL_AGE", "3600")
 
 import cuda_driver  # noqa: E402
 import syncedmem  # noqa: E402
 
 DRIVER = cuda_driver.find()
-# Seconds that are never needed, however busy the machine is: whatever takes longer hangs.
+# A time-out in seconds that no busy machine reaches: a longer call hangs.
 HANGS_AFTER = 300
 
 
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what this driver cannot serve. Skipped, it would look as if something were amiss."""
+    """Deselects tests that this driver cannot run: a skip would look like a problem."""
 
     def serves(item: pytest.Item) -> bool:
         fixtures = getattr(item, "fixturenames", ())
@@ -62,7 +62,7 @@ def real(driver: cuda_driver.Driver) -> cuda_driver.Driver:
 
 @pytest.fixture
 def simulated() -> Iterator[cuda_driver.Driver]:
-    """The simulated driver; no rule of CUDA's may be broken meanwhile."""
+    """The simulated driver; the test fails if it breaks a rule of CUDA."""
     assert DRIVER is not None
     broken = DRIVER.violations()
     DRIVER.forget()
@@ -71,7 +71,7 @@ def simulated() -> Iterator[cuda_driver.Driver]:
 
 
 def live() -> int:
-    """Bytes that objects hold: all kinds of memory together. Pageable blocks of up to 4 KiB are not counted."""
+    """Bytes that objects hold, in all kinds of memory. Pageable blocks of up to 4 KiB are not counted."""
     gc.collect()
     stats = syncedmem.stats()
     return int(stats.pageable.live + stats.pinned.live + stats.device.live)
@@ -79,14 +79,14 @@ def live() -> int:
 
 @pytest.fixture
 def alive() -> Callable[[], int]:
-    """Bytes that objects hold, beyond what they held before the test."""
+    """Bytes that objects hold, less those before the test."""
     before = live()
     return lambda: live() - before
 
 
 @pytest.fixture
 def accounting() -> Iterator[None]:
-    """Counts everything meanwhile."""
+    """Switches the account on during the test."""
     before = syncedmem.get_accounting()
     syncedmem.set_accounting(syncedmem.Accounting.ON)
     yield
@@ -98,7 +98,7 @@ Program = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """Runs a Python program of its own, with the same package, and returns how it ended and what it said."""
+    """Runs a separate Python program with the same package; returns its exit status and output."""
 
     def run(text: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -115,13 +115,13 @@ def program(tmp_path: Path) -> Program:
 
 
 def ended_well(done: "subprocess.CompletedProcess[str]", said: str = "") -> None:
-    """Checks that a program came to its end and said nothing else."""
+    """Checks that a program reached its end and printed nothing else."""
     assert (done.returncode, done.stdout, done.stderr) == (0, said, ""), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
 
 
 @pytest.fixture(autouse=True)
 def _no_test_hangs() -> Iterator[None]:
-    """Where a test waits for ever, all threads say where, and the process ends."""
+    """If a test hangs, prints the stacks of all threads and ends the process."""
     faulthandler.dump_traceback_later(HANGS_AFTER, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()

@@ -33,7 +33,7 @@ class Driver:
 
     @contextmanager
     def current(self, ordinal: int = 0) -> Iterator[None]:
-        """Makes a device's primary context current for a while."""
+        """Makes a device's primary context current in a `with` block."""
         self.call("cuInit", 0)
         context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ordinal)
@@ -46,7 +46,7 @@ class Driver:
 
     @contextmanager
     def stream(self, ordinal: int = 0) -> Iterator[int]:
-        """A stream that does not block for the legacy default one."""
+        """A non-blocking stream."""
         with self.current(ordinal):
             stream = ctypes.c_void_p()
             self.call("cuStreamCreate", ctypes.byref(stream), 1)
@@ -60,7 +60,7 @@ class Driver:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Nothing that is queued in a stream starts meanwhile."""
+        """Holds all queued work of streams in a `with` block."""
         self.library.simcuda_hold_streams()
         try:
             yield
@@ -68,11 +68,11 @@ class Driver:
             self.library.simcuda_release_streams()
 
     def forget(self) -> None:
-        """Begins the counts anew."""
+        """Resets the counts."""
         self.library.simcuda_clear_log()
 
     def copies(self, kind: Optional[str] = None) -> int:
-        """The copies since then: "HtoD", "DtoH", or all."""
+        """The copies since the reset: "HtoD", "DtoH", or all."""
         return int(self.library.simcuda_copies(kind.encode() if kind else None, ctypes.c_size_t(-1).value))
 
     def calls(self, function: Optional[str] = None) -> int:
@@ -85,14 +85,14 @@ class Driver:
         return text.value.decode()
 
     def violations(self) -> str:
-        """The rules that were broken, a sentence a line."""
+        """The broken rules, one sentence on each line."""
         length = self.library.simcuda_violations(None, 0)
         text = ctypes.create_string_buffer(65536)
         self.library.simcuda_violations(text, len(text))
         return text.value.decode() if length else ""
 
     def read(self, address: int, count: int) -> bytes:
-        """Device memory, past the driver."""
+        """The bytes of device memory, read without a driver call."""
         content = ctypes.create_string_buffer(count)
         assert self.library.simcuda_read(address, content, count) == 0, "that is no device memory"
         return content.raw
@@ -102,10 +102,10 @@ class Driver:
 
 
 def find() -> Optional[Driver]:
-    """The driver that the library will find, or None; it must be the kind that SYNCEDMEM_TEST_DRIVER says."""
+    """The driver that the library will find, or None. It must be the one that SYNCEDMEM_TEST_DRIVER names."""
     wanted = os.environ.get("SYNCEDMEM_TEST_DRIVER", "")
     if wanted == "none":
-        # On a machine that has a driver, one without devices is as good as none.
+        # A driver without devices counts as none.
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
         return None
     try:

@@ -1,4 +1,4 @@
-"""DLPack's capsules, read and made as other libraries do. NumPy and PyTorch see whether the structures are those of dlpack.h."""
+"""DLPack's capsules, read and made as other libraries do. The tests with NumPy and PyTorch check the structures against dlpack.h."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 TYPES = {False: "DLManagedTensor", True: "DLManagedTensorVersioned"}
-# A capsule keeps the address of its name: these stay.
+# A capsule keeps the address of its name: these names are never freed.
 NAMES = {False: b"dltensor", True: b"dltensor_versioned"}
 USED = {False: b"used_dltensor", True: b"used_dltensor_versioned"}
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a tensor says."""
+    """The members of a tensor."""
 
-    address: int  # of the managed tensor
+    address: int  # address of the managed tensor
     versioned: bool
     version: tuple[int, int]
     flags: int
@@ -46,11 +46,11 @@ class Seen:
     deleter: int
 
     def delete(self) -> None:
-        """Calls the deleter, with the GIL released, as ctypes calls what is foreign."""
+        """Calls the deleter; ctypes releases the GIL."""
         Deleter(self.deleter)(self.address)
 
     def content(self, count: int) -> bytes:
-        """What is there, of a tensor on the host."""
+        """The contents of a tensor on the host."""
         assert self.device[0] == CPU
         return ctypes.string_at(self.data, count)
 
@@ -86,7 +86,7 @@ def see(capsule: object) -> Seen:
 
 
 def consume(capsule: object) -> Seen:
-    """Takes the tensor out of a capsule, as the protocol says: the taker calls the deleter."""
+    """Takes the tensor out of a capsule by the protocol: the new owner calls the deleter."""
     seen = see(capsule)
     _api.PyCapsule_SetName(capsule, USED[seen.versioned])
     return seen
@@ -95,7 +95,7 @@ def consume(capsule: object) -> Seen:
 class Producer:
     """A library that exports memory by DLPack, and counts the calls of its deleter.
 
-    What it says can be made wrong: that is what it is for.
+    A test can make its members wrong.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Producer:
         if strides is not None:
             tensor.strides = steps
         tensor.byte_offset = byte_offset
-        # As any tensor's memory, this stays until its deleter is called: here for ever, since some deleters are never called.
+        # A tensor's memory must stay until its deleter is called: keep it for ever, since some deleters are never called.
         _api.Py_IncRef(ctypes.py_object([sizes, steps, deleter, managed, self.content]))
         self._place = int(ffi.cast("uintptr_t", managed)), NAMES[versioned]
         self._make: Callable[[], object] = self._capsule

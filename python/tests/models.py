@@ -1,4 +1,4 @@
-"""Model files, spelt out in protobuf's wire format. As a program it writes those that the documents read to a folder."""
+"""Model files in protobuf's wire format. Run as a program, it writes the files of the documents to a folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def number(field: int, value: int) -> bytes:
 
 
 def field(number: int, value: Union[bytes, str]) -> bytes:
-    """A field with its length before it."""
+    """A field with a length prefix."""
     data = value.encode() if isinstance(value, str) else value
     return varint(number << 3 | 2) + varint(len(data)) + data
 
@@ -43,7 +43,7 @@ def blob(dims: Sequence[int], values: Sequence[float], diff: Sequence[float] = (
 
 
 def halves(values: Sequence[float]) -> bytes:
-    """A blob of halves, as NVIDIA's Caffe has it."""
+    """A float16 blob of NVIDIA's Caffe."""
     return shape([len(values)]) + number(10, 2) + field(12, struct.pack(f"<{len(values)}e", *values))
 
 
@@ -75,7 +75,7 @@ QUANTIZED = field(
     + field(5, field(1, "Y_scale") + varint(2 << 3 | 5) + struct.pack("<f", 0.5))
     + field(5, field(1, "Y_zero_point") + number(3, 128)),
 )
-"""A quantized tensor of such a file."""
+"""A quantized tensor of Caffe2's file."""
 
 
 def write(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Accesses as context managers, and handed to a consumer as they are."""
+"""Accesses as context managers, and passed to a consumer directly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_writing_on_the_host_gives_an_array_that_is_writable_until_the_block_end
 
 
 def test_a_late_write_through_a_part_of_the_array_stays_in_the_memory() -> None:
-    # NumPy keeps no list of an array's views, so such a view cannot be made read-only: it can never dangle.
+    # NumPy keeps no list of an array's views, so the package cannot make them read-only. They never dangle.
     mem = SyncedMemory(65536)
     with mem.mutable_cpu() as array:
         part = array[10:20]

@@ -21,7 +21,7 @@ def tensor() -> Tensor:
     return made
 
 
-# Where a function takes an integer, by the words that name it and the argument.
+# Calls with an integer argument, by the words in the error that name the function and the argument.
 INTEGERS: dict[str, Callable[[Any], object]] = {
     "SyncedMemory: nbytes": lambda value: SyncedMemory(value),
     "SyncedMemory.array: a length in shape": lambda value: SyncedMemory(64).array("u1", (2, value)),

@@ -1,4 +1,4 @@
-"""Typed views of a memory, and the NumPy arrays they give: no copies, and read-only where they read."""
+"""Typed views of a memory, and their NumPy arrays: without copies, and read-only for reading accesses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_view_says_what_it_is() -> None:
     for name in dir(view):
         if not name.startswith("__"):
             getattr(view, name)
-    # Looking for it would move data.
+    # A search would move data.
     assert not hasattr(view, "__cuda_array_interface__") and not hasattr(mem, "__cuda_array_interface__")
     assert mem.head is Head.UNINITIALIZED, "looking touches nothing"
 
@@ -69,7 +69,7 @@ def test_a_type_of_python_objects_or_none_is_a_type_error(dtype: Any) -> None:
 
 
 EVERY_TYPE = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
-# What DLPack has no word for.
+# Types that DLPack lacks.
 HOST_ALONE = [">f4", ">i8", "M8[ns]", "m8[s]", "S4", "U3", "V12", "g", "G"]
 
 
@@ -94,7 +94,7 @@ def test_arrays_of_every_type_share_the_memory(dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [np.dtype("l"), np.dtype("q"), np.dtype("f4", metadata={"unit": "m"})])
 def test_an_array_has_the_very_type_of_its_view(dtype: np.dtype[Any]) -> None:
-    # DLPack has one name for types that NumPy tells apart.
+    # DLPack has one code for types that NumPy distinguishes.
     array = SyncedMemory(96).array(dtype).cpu_data()
     assert (array.dtype.char, array.dtype.metadata) == (dtype.char, dtype.metadata)
 
@@ -112,7 +112,7 @@ def test_array_interface_says_version_3_and_read_only() -> None:
     assert interface["version"] == 3
     assert interface["shape"] == (3, 4)
     assert interface["typestr"] == "<f4"
-    # Memory instead of an address, so that its owner keeps the access.
+    # A buffer instead of an address, so that its owner keeps the access.
     assert memoryview(interface["data"]).readonly
     assert address(np.frombuffer(interface["data"], "u1")) == address(view.cpu_data()) == address(np.asarray(view))
     assert interface.get("strides") in (None, (16, 4))

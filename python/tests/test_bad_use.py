@@ -1,4 +1,4 @@
-"""Bad use: each is an exception, or what the C API's documentation says of it; never a crash."""
+"""Bad use raises an exception, or does what the C API's documentation says; it never crashes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.once
 
 
 def test_a_handle_that_was_destroyed_behind_pythons_back_is_an_exception() -> None:
-    # The C API: detected until the object's bytes are reused.
+    # The C API detects it until the object's bytes are reused.
     mem = SyncedMemory(4096)
     assert lib.syncedmem_destroy(mem.handle) == Status.SUCCESS
     with pytest.raises(syncedmem.Error) as caught:
@@ -38,7 +38,7 @@ def test_a_memory_that_failed_to_be_made_ends_in_silence(monkeypatch: pytest.Mon
 
 
 def test_a_callback_into_python_uses_the_object_that_the_call_is_on() -> None:
-    # The deleter of what was lent is called inside set_cpu_data.
+    # set_cpu_data calls the deleter of the borrowed memory.
     from dlpack import Producer
 
     mem = SyncedMemory(96)

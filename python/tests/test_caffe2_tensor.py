@@ -54,7 +54,7 @@ def test_memory_comes_with_the_first_mutable_data_as_zeros() -> None:
 
 def test_name_and_size_of_a_type_are_read_before_their_memory_is_freed(program: Program) -> None:
     text = "t = __import__('syncedmem').Tensor(2); t.mutable_data('f4'); print(t.itemsize, t.type_name)"
-    # glibc then fills memory that is freed.
+    # With this, glibc fills freed memory.
     ended_well(program(text, MALLOC_PERTURB_="165"), "4 float32\n")
 
 

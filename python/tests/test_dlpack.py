@@ -1,4 +1,4 @@
-"""DLPack capsules of both sides, looked at byte by byte: the protocol is that of the array API, "Data interchange"."""
+"""DLPack capsules of both sides, checked byte by byte against the array API, "Data interchange"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dlpack import BOOL, COMPLEX, CPU, CUDA, FLOAT, INT, IS_COPIED, NAMES, READ_
 from syncedmem import Head, SyncedArray, SyncedMemory
 
 Of = Callable[[SyncedArray], Any]
-# What exports, by the side that it is of, and whether it is for reading alone.
+# Exporters with their side, and whether they are read-only.
 SOURCES: dict[str, tuple[Of, int, bool]] = {
     "the view": (lambda view: view, CPU, True),
     "an access for reading": (lambda view: view.cpu(), CPU, True),
@@ -186,7 +186,7 @@ def exporters(kind: int) -> list[Any]:
     return [view, view.mutable_cpu()] if kind == CPU else [view, view.mutable_gpu(), view.mutable_gpu_data()]
 
 
-# Arguments that exporters of a side refuse with an exception of just that class.
+# Arguments that exporters of a side refuse with exactly this class of exception.
 REFUSED: list[tuple[type[Exception], int, str, list[Any]]] = [
     (ValueError, CPU, "stream", [0, 1, 2, -1, 4096]),
     (BufferError, CPU, "dl_device", [(CPU, 1), (7, 0), (10, 0), (-1, 0)]),
@@ -254,7 +254,7 @@ def test_an_access_says_its_device_before_there_is_a_block_and_a_copy_is_there_o
         access.__dlpack__(copy=True, max_version=(1, 0))
 
 
-# --- device memory of others ---------------------------------------------------------------------------------
+# --- foreign device memory ---------------------------------------------------------------------------------
 
 
 def test_device_memory_of_another_library_is_borrowed_kept_and_let_go(simulated: Driver) -> None:
@@ -275,9 +275,9 @@ def test_device_memory_of_another_library_is_borrowed_kept_and_let_go(simulated:
 def test_host_memory_is_no_device_memory() -> None:
     mem = SyncedMemory(96)
     producer = Producer(bytes(96))
-    for lent in (producer, np.zeros(96, "u1")):
+    for foreign in (producer, np.zeros(96, "u1")):
         with pytest.raises(BufferError):
-            mem.set_gpu_data(lent)
+            mem.set_gpu_data(foreign)
     assert producer.deleted == 0
     with pytest.raises(BufferError):
         mem.set_cpu_data(Producer(bytes(96), device=(CUDA, 0)))
@@ -295,7 +295,7 @@ def test_device_memory_cannot_be_lent_where_there_is_no_gpu() -> None:
 
 VERSION = tuple(map(int, np.__version__.split(".")[:2]))
 KNOWS_VERSIONS = VERSION >= (2, 1)
-# Older ones make every array that comes by DLPack read-only.
+# Older versions make every array from DLPack read-only.
 WRITES = VERSION >= (2, 3)
 
 
@@ -339,6 +339,6 @@ def test_from_dlpack_of_a_view_and_of_a_buffer_shares_the_memory() -> None:
     with pytest.raises(BufferError):
         syncedmem.from_dlpack(view)  # it is for reading
     buffer = bytearray(b"12345678")
-    lent = syncedmem.from_dlpack(buffer)
-    lent.mutable_cpu_data()[:] = ord("x")
+    foreign = syncedmem.from_dlpack(buffer)
+    foreign.mutable_cpu_data()[:] = ord("x")
     assert buffer == b"xxxxxxxx"

@@ -32,7 +32,7 @@ NEEDS_A_GPU: list[Callable[[SyncedMemory], Any]] = [
     lambda mem: mem.gpu().__enter__(),
     lambda mem: mem.mutable_gpu().__dlpack__(),
     lambda mem: mem.mutable_gpu().__dlpack_device__(),
-    # An AttributeError would say that the protocol is absent.
+    # An AttributeError would mean that the protocol is absent.
     lambda mem: hasattr(mem.overwrite_gpu(), "__cuda_array_interface__"),
     lambda mem: mem.async_gpu_push(),
 ]
@@ -63,7 +63,7 @@ class Mine(SyncedMemory):
     pass
 
 
-# How sentences begin: with the function that the program called, and the file.
+# A sentence begins with the called function, and the file.
 NAMED: dict[str, Callable[[], object]] = {
     "SyncedMemory: host allocation": lambda: SyncedMemory(2**62),
     "SyncedMemory.cpu_data: host allocation": lambda: SyncedMemory(2**47).cpu_data(),

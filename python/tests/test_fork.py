@@ -1,4 +1,4 @@
-"""A forked child waits for no lock of its parent's. What it has of objects is shown by tests/process."""
+"""A forked child does not wait for its parent's locks. tests/process tests the objects in a child."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_child_waits_for_no_thread_of_its_parents() -> None:
     holds.wait()
     child = os.fork()
     if child == 0:
-        signal.alarm(300)  # one that waits for ever ends by it
+        signal.alarm(300)  # SIGALRM ends a child that hangs
         status = 1
         try:
             status = int(mem.exports != (0, 0))

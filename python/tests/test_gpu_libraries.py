@@ -12,7 +12,7 @@ import syncedmem
 from cuda_driver import Driver
 from syncedmem import Blob, Head, SyncedArray, SyncedMemory
 
-# 16 MiB: a copy from pageable memory goes on after its call.
+# At 16 MiB a copy from pageable memory continues after its call.
 LENGTH = 1 << 22
 VALUES = (np.arange(LENGTH) % 1000).astype("f4")
 

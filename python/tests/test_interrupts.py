@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of calls: it is an exception, nothing stays held, and no tensor is forgotten."""
+"""Ctrl-C during calls raises an exception; no lock stays held, and no tensor leaks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_ctrl_c_during_a_copy_leaves_nothing_in_use(simulated: Driver, use: Call
         simulated.library.simcuda_hold_streams()
 
         def interrupts() -> None:
-            # The main thread is in the call by now, or comes to it with the signal pending: in both cases it ends so.
+            # The main thread is in the call, or will enter it with the signal pending: both raise KeyboardInterrupt.
             os.kill(os.getpid(), signal.SIGINT)
             simulated.library.simcuda_release_streams()
 
@@ -58,7 +58,7 @@ def borrowed(mem: SyncedMemory) -> None:
     mem.set_cpu_data(bytearray(65536))
 
 
-SWEPT = [*USES[:5], ("what is lent", borrowed)]
+SWEPT = [*USES[:5], ("a borrowed memory", borrowed)]
 
 
 @pytest.mark.parametrize("use", [use for _, use in SWEPT], ids=[name for name, _ in SWEPT])
@@ -69,7 +69,7 @@ def test_an_exception_after_any_call_leaves_nothing_in_use(use: Callable[[Synced
         mem, left, after = SyncedMemory(65536), after, after + 1
 
         def interrupts(frame: Any, event: str, argument: Any) -> None:
-            # Python looks for signals where a call of C's returns, and where a function begins.
+            # Python checks for signals when a C call returns and when a function begins.
             nonlocal left
             if event in ("c_return", "call"):
                 left -= 1

@@ -1,4 +1,4 @@
-"""Which library is used: the one in the process, the one that is named, or the package's own."""
+"""The package uses the library in the process, else the one that SYNCEDMEM_LIBRARY names, else the one in the package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ZEROS = "b'\\x00\\x00\\x00\\x00'\n"
 
 @pytest.fixture
 def another(tmp_path: Path) -> str:
-    """The library again, in another place and under another name."""
+    """A copy of the library in another folder, under another name."""
     place = tmp_path / "another.so"
     shutil.copy(syncedmem.library_path(), place)
     return str(place)
@@ -35,9 +35,9 @@ def test_a_preloaded_library_is_used_else_the_one_that_is_named_else_the_package
     own = str(Path(syncedmem.__file__).parent / "libsyncedmem.so.0")
     environment = {"LD_PRELOAD": another} if preloaded else {}
     if named:
-        # Two in one process would not know each other's blocks.
+        # Two libraries in one process do not know each other's blocks.
         environment["SYNCEDMEM_LIBRARY"] = own if preloaded else another
-    # One that is installed but not loaded is not used.
+    # An installed library that is not loaded is not used.
     environment["LD_LIBRARY_PATH"] = str(Path(another).parent)
     shutil.copy(another, Path(another).with_name("libsyncedmem.so.0"))
     ended_well(program(TELL, **environment), f"{another if preloaded or named else own}\n{ZEROS}")

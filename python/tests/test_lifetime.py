@@ -1,5 +1,5 @@
-"""Whatever refers to memory keeps it, and nothing keeps it longer. In a reference cycle, finalisers use what the cycle holds, and it ends
-after the last of them: CPython calls those of all objects of a cycle before it takes any of them apart (PEP 442).
+"""Memory lives as long as a reference to it. Finalisers of a reference cycle may use the cycle's memory, which ends after the last of
+them: CPython calls the finalisers of all objects of a cycle before it clears any of them (PEP 442).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from syncedmem import Blob, SyncedMemory, Tensor, Workspace
 
 pytestmark = pytest.mark.once
 
-# Beyond 4 KiB, so that the account knows the block.
+# Above 4 KiB, so that the account has the block.
 SIZE = 1 << 16
 
 
 class Node:
-    """A cycle with what it holds, which its finaliser uses."""
+    """A cycle whose finaliser uses what the cycle holds."""
 
     def __init__(self, held: Any, use: Callable[[Any], object], seen: list[Any]) -> None:
         self.itself, self.held, self.use, self.seen = self, held, use, seen
@@ -77,7 +77,7 @@ def before_a_resize() -> object:
     return array
 
 
-def lent_to() -> SyncedMemory:
+def borrowing() -> SyncedMemory:
     made = SyncedMemory(SIZE)
     made.set_cpu_data(np.full(SIZE, 7, "u1"))
     return made
@@ -107,11 +107,11 @@ def rewritten(mem: SyncedMemory) -> int:
     return written(mem.mutable_cpu_data())
 
 
-# What may be the last to refer to memory, and a use of it that gives 7.
+# Last references to memory, and a use of each that returns 7.
 HELD: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
     "a memory": (filled, rewritten),
-    "a memory that others' was lent to": (lent_to, rewritten),
-    "a memory that is lent to another": (lambda: syncedmem.from_dlpack(filled().mutable_cpu()).memory, rewritten),
+    "a memory that borrows another's": (borrowing, rewritten),
+    "a memory that another borrows": (lambda: syncedmem.from_dlpack(filled().mutable_cpu()).memory, rewritten),
     "a handle": (lambda: filled().handle, last_by_handle),
     "a view": (lambda: filled().array("u1"), lambda view: last(view.cpu_data())),
     "an access": (lambda: filled().mutable_cpu(), lambda access: written(access.__enter__())),
@@ -161,7 +161,7 @@ def on_gpu_alone() -> object:
     return mem.array("f4").__dlpack__(max_version=(1, 0))
 
 
-# As `HELD`, with the address of the device memory, which is full of sevens.
+# `HELD` for device memory full of sevens: each use returns its address.
 ON_A_DEVICE: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
     "a memory": (filled, lambda mem: mem.gpu_data().ptr),
     "an array": (lambda: filled().mutable_gpu_data(), lambda array: array.ptr),
@@ -169,7 +169,7 @@ ON_A_DEVICE: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
     "an address": (lambda: addressed(filled().gpu()), lambda access: access._held.address),
     "a capsule": (lambda: filled().mutable_gpu().__dlpack__(), lambda capsule: see(capsule).data),
     "a capsule of a view": (on_gpu_alone, lambda capsule: see(capsule).data),
-    "a memory, lent to": (lambda: syncedmem.from_dlpack(filled().mutable_gpu()).memory, lambda mem: mem.gpu_data().ptr),
+    "a memory that borrows device memory": (lambda: syncedmem.from_dlpack(filled().mutable_gpu()).memory, lambda mem: mem.gpu_data().ptr),
     "a tensor's array": (on_device, lambda array: array.ptr),
 }
 
@@ -178,9 +178,9 @@ ON_A_DEVICE: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
 def test_the_last_to_refer_to_memory_keeps_it(what: str, alive: Callable[[], int]) -> None:
     make, use = HELD[what]
     held = make()
-    # The account has no memory of NumPy's.
-    assert alive() >= (0 if make is lent_to else SIZE)
-    # What would be handed out again, were it free, is written over.
+    # NumPy's memory is not in the account.
+    assert alive() >= (0 if make is borrowing else SIZE)
+    # If the memory were free, this would overwrite it.
     other = SyncedMemory(SIZE)
     other.mutable_cpu_data()[:] = 99
     other.close()
@@ -243,7 +243,7 @@ def test_what_a_finaliser_saves_stays_whole(alive: Callable[[], int]) -> None:
 
 
 def test_a_tensor_that_a_finaliser_asks_for_is_the_one_that_the_cycle_holds() -> None:
-    # Two objects of Python for one tensor would let two threads into it at once.
+    # Two Python objects for one tensor would admit two threads at once.
     ws = workspace()
     found: list[Any] = []
     Node(ws["x"], lambda tensor: found.append((tensor._handle, ws["x"]._handle)), [])
@@ -263,11 +263,11 @@ ENDED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], object]]] = {
 
 @pytest.mark.parametrize("what", ENDED)
 def test_an_object_that_the_collector_takes_apart_says_so(what: str) -> None:
-    # Threads and weak references of finalisers can meet one whose members the collector has deleted.
+    # Threads and weak references can reach an object whose members the collector has deleted.
     make, member, use = ENDED[what]
     ended = make()
     delattr(ended, member)
-    with pytest.raises(AttributeError, match=f"^{what}: the object has ended: the garbage collector has taken it apart, or "):
+    with pytest.raises(AttributeError, match=f"^{what}: the object has ended: the garbage collector has cleared it, or "):
         use(ended)
 
 
@@ -300,7 +300,7 @@ def test_threads_that_collect_and_finalise_at_once_leave_nothing(alive: Callable
 
 
 def test_what_ends_inside_a_call_on_the_same_memory_does_not_hang() -> None:
-    # A collection may begin anywhere in Python code, also inside the package while it holds the memory's lock.
+    # A collection may begin anywhere in Python code, also while the package holds the memory's lock.
     mem = SyncedMemory(4096)
     thresholds = gc.get_threshold()
     gc.set_threshold(1, 1, 1)
@@ -333,6 +333,6 @@ def test_thousands_of_arrays_leave_nothing_behind(alive: Callable[[], int]) -> N
     churn()
     before = resident()
     churn()
-    # A leak of one in each turn would be 64 MiB.
+    # A leak of one block in each turn would be 64 MiB.
     assert resident() - before < 16 << 20
     assert alive() == 0

@@ -1,4 +1,4 @@
-"""SyncedMemory: what it is, what it says of itself, and how it ends."""
+"""`SyncedMemory`: its properties, its repr and its end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_size_that_cannot_exist_is_a_memory_error(size: int) -> None:
 STATES: dict[str, Callable[[SyncedMemory], object]] = {
     "UNINITIALIZED, host none, device none": lambda mem: repr(mem.array("f4")),
     "HEAD_AT_CPU, host pageable, device none": lambda mem: mem.mutable_cpu_data(),
-    "HEAD_AT_CPU, host lent, device none": lambda mem: mem.set_cpu_data(np.zeros(4096, "u1")),
+    "HEAD_AT_CPU, host borrowed, device none": lambda mem: mem.set_cpu_data(np.zeros(4096, "u1")),
     "closed": lambda mem: mem.close(),
 }
 
@@ -97,7 +97,7 @@ def test_a_memory_cannot_be_copied_as_a_python_object() -> None:
 # --- the end ----------------------------------------------------------------------------------
 
 
-# What asks for nothing yet, or is known without the object.
+# Members that work without the object.
 LAZY = {"array", "cpu", "mutable_cpu", "overwrite_cpu", "gpu", "mutable_gpu", "overwrite_gpu", "closed", "close", "nbytes", "name"}
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "set_cpu_data": (np.zeros(4096, "u1"),),

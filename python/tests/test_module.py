@@ -1,4 +1,4 @@
-"""What the module says of memory and the library, and its policies."""
+"""The module's functions about memory and the library, and its settings."""
 
 from __future__ import annotations
 

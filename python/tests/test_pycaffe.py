@@ -1,4 +1,4 @@
-"""In a real pycaffe that runs on this library: the package sees Caffe's own blobs, and shares their memory."""
+"""A real pycaffe on this library: the package accounts for Caffe's blobs, and shares their memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NET = 'net = caffe.Net("net.prototxt", caffe.TEST); blob = net.blobs["in"]\n'
 
 @pytest.fixture
 def pycaffe(tmp_path: Path) -> Callable[..., str]:
-    """Runs a program in Caffe's own Python, with Caffe on the library; returns what it prints."""
+    """Runs a program in Caffe's Python, with Caffe on the library; returns its output."""
 
     def run(text: str, preload: bool = True) -> str:
         site = tmp_path / "site"

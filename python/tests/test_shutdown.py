@@ -1,4 +1,4 @@
-"""The interpreter ends in silence, whatever is alive then, and native code may use tensors after it."""
+"""The interpreter ends without a message, whatever is alive, and native code may use tensors afterwards."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ import syncedmem
 from syncedmem import SyncedMemory
 """
 
-# At the exit: this thread keeps the GIL from here to the end, and each other one goes on until it waits for the GIL, which is when it has
-# slept for a while without being woken. Else it may ask for the GIL while CPython frees its state: a crash of CPython 3.9 to 3.12
-# (python/cpython issue 110052).
+# At exit this thread keeps the GIL, and every other thread runs until it waits for the GIL, which is assumed once it has slept for a
+# while. Otherwise it might ask for the GIL while CPython frees its state, which crashes CPython 3.9 to 3.12 (python/cpython issue 110052).
 ALONE = """
 def alone():
     sys.setswitchinterval(1000)
@@ -47,8 +46,8 @@ array, part = SyncedMemory(1 << 20).mutable_cpu_data(), SyncedMemory(1 << 20).mu
 capsule, consumer = SyncedMemory(1 << 20).mutable_cpu().__dlpack__(), np.from_dlpack(SyncedMemory(1 << 20).mutable_cpu())
 versioned = SyncedMemory(1 << 20).array('f4').__dlpack__(max_version=(1, 0))
 access = SyncedMemory(1 << 20).mutable_cpu(); entered = access.__enter__()
-lent, produced = SyncedMemory(64), SyncedMemory(64)
-lent.set_cpu_data(np.zeros(64, 'u1')); produced.set_cpu_data(Producer(bytes(64)))
+borrower, produced = SyncedMemory(64), SyncedMemory(64)
+borrower.set_cpu_data(np.zeros(64, 'u1')); produced.set_cpu_data(Producer(bytes(64)))
 import builtins; builtins.kept = SyncedMemory(1 << 20).mutable_cpu_data()
 try:
     raise KeyError(SyncedMemory(1 << 20).mutable_cpu_data())
@@ -117,7 +116,7 @@ ON_A_DEVICE = {
     "what only has to be there": """
 syncedmem.set_pinning(syncedmem.Pinning.ALWAYS); pinned = SyncedMemory(1 << 20).mutable_cpu_data()
 mem, array, capsule = SyncedMemory(1 << 20), SyncedMemory(1 << 20).mutable_gpu_data(), SyncedMemory(1 << 20).mutable_gpu().__dlpack__()
-mem.mutable_gpu_data(); lent = SyncedMemory(64); lent.set_gpu_data(SyncedMemory(64).mutable_gpu())""",
+mem.mutable_gpu_data(); borrower = SyncedMemory(64); borrower.set_gpu_data(SyncedMemory(64).mutable_gpu())""",
     "a cycle": "node = [SyncedMemory(1 << 20)]; node += [node, node[0].mutable_gpu_data(), node[0].mutable_gpu().__dlpack__()]",
     "a copy in flight": """
 mem = SyncedMemory(8 << 20); mem.mutable_cpu_data(); mem.async_gpu_push()""",
@@ -163,7 +162,7 @@ def test_an_import_alone_ends_in_silence_and_opens_no_driver(program: Program) -
 
 
 def test_the_interpreter_ends_beside_a_thread_that_is_in_a_producers_deleter(program: Program, simulated: cuda_driver.Driver) -> None:
-    # CPython ends a thread that waits for the GIL then, in the middle of NumPy's deleter and of the library's calls.
+    # CPython ends a thread that waits for the GIL then, inside NumPy's deleter and calls of the library.
     text = (
         ALONE
         + """

@@ -1,4 +1,4 @@
-"""Threads: the GIL is released, objects are whole, and deleters run where nothing of Python is."""
+"""Threads: calls release the GIL, objects stay consistent, and deleters run on threads without Python."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from cuda_driver import Driver
 from dlpack import Producer, consume
 from syncedmem import Blob, Head, SyncedMemory, Tensor, Workspace, _caffe2_tensor, _handle, _model, ffi, lib
 
-# It keeps the GIL during calls: were a deleter to want it, they would wait for ever.
+# PyDLL keeps the GIL during calls: a deleter that wanted it would deadlock.
 libc: Any = ctypes.PyDLL(None)
 libc.pthread_create.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 libc.pthread_join.argtypes = [ctypes.c_ulong, ctypes.c_void_p]
 
 
 def delete_in_a_native_thread(deleter: int, tensor: int) -> None:
-    """The thread does nothing but call the deleter: it knows no Python, and this one has the GIL."""
+    """Calls the deleter on a thread without Python, while this thread holds the GIL."""
     thread = ctypes.c_ulong()
     assert libc.pthread_create(ctypes.byref(thread), None, deleter, tensor) == 0
     assert libc.pthread_join(thread, None) == 0
 
 
 def together(count: int, work: Callable[[int], None]) -> None:
-    """Runs `work` in threads that begin at once; what one raises is raised here."""
+    """Runs `work` in threads that start together, and raises an exception of any of them."""
     gate = threading.Barrier(count)
     errors: list[BaseException] = []
 
@@ -85,7 +85,7 @@ def test_the_gil_is_released_while_a_copy_is_waited_for(simulated: Driver) -> No
                 mem.async_cpu_pull(stream)
                 reader.start()
                 reader.join(0.05)
-                # This thread goes on: it could not, if the reader had the GIL; and the reader waits for what is held.
+                # This thread runs, so the reader does not hold the GIL while it waits for the held copy.
                 assert reader.is_alive() and not arrived
                 assert sum(range(100000)) == 4999950000
             reader.join()
@@ -122,7 +122,7 @@ def test_a_call_that_needs_the_memory_alone_waits_for_the_one_that_has_it(simula
 def test_threads_that_use_one_memory_in_every_way_leave_it_whole() -> None:
     mem = SyncedMemory(65536)
     view = mem.array("f4")
-    lent = np.zeros(16384, "f4")
+    foreign = np.zeros(16384, "f4")
 
     def use(number: int) -> None:
         for turn in range(60):
@@ -136,7 +136,7 @@ def test_threads_that_use_one_memory_in_every_way_leave_it_whole() -> None:
                 elif what == 2:
                     consume(view.mutable_cpu().__dlpack__()).delete()
                 elif what == 3:
-                    mem.set_cpu_data(lent)
+                    mem.set_cpu_data(foreign)
                 elif what == 4:
                     mem.release_cpu()
                 elif what == 5:
@@ -144,7 +144,7 @@ def test_threads_that_use_one_memory_in_every_way_leave_it_whole() -> None:
                 else:
                     np.asarray(view).sum()
             except (BufferError, syncedmem.Error):
-                pass  # in use by another thread, or not the state for it
+                pass  # another thread uses it, or its state forbids the call
 
     together(6, use)
     gc.collect()
@@ -153,7 +153,7 @@ def test_threads_that_use_one_memory_in_every_way_leave_it_whole() -> None:
 
 
 def test_a_capsule_may_go_while_another_thread_is_in_a_producers_deleter(driver: Driver) -> None:
-    # The deleter of lent memory may want the GIL while the thread that has it waits for the object.
+    # The deleter of borrowed memory may want the GIL while the thread that has it waits for the object.
     mem = SyncedMemory(65536)
     inside, go_on = threading.Event(), threading.Event()
 
@@ -213,7 +213,7 @@ def test_a_reader_of_a_workspace_gets_a_tensor_or_a_key_error_while_others_put_a
                 else:
                     assert isinstance(workspace["x"], Tensor)
             except KeyError:
-                pass  # it is not there
+                pass  # it does not exist
 
     together(4, use)
     assert set(workspace) <= {"x"}
@@ -221,7 +221,7 @@ def test_a_reader_of_a_workspace_gets_a_tensor_or_a_key_error_while_others_put_a
 
 def test_threads_that_find_a_tensor_of_c_at_once_share_one_lock_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     class Slow(weakref.WeakValueDictionary[int, Any]):
-        """As the standard library's: the look and the entry are two steps."""
+        """The standard library's `setdefault`: lookup and insertion are two steps."""
 
         def setdefault(self, address: int, handle: Any = None) -> Any:
             known = self.get(address)
@@ -257,7 +257,7 @@ def test_threads_of_a_forked_child_share_one_lock_of_an_object(monkeypatch: pyte
 
 @pytest.fixture
 def beside(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`beside(method, does)`: another thread does something before and behind each call of that method of tensors."""
+    """`beside(method, does)`: another thread calls `does` before and after each call of that method of tensors."""
     others: list[threading.Thread] = []
 
     def patch(method: str, does: Callable[[], object]) -> None:
@@ -266,7 +266,7 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> Any:
         def start() -> None:
             others.append(threading.Thread(target=does))
             others[-1].start()
-            others[-1].join(0.1)  # it may have to wait for the end of the call
+            others[-1].join(0.1)  # it may wait for the end of the call
 
         def slow(self: Tensor, *arguments: Any) -> Any:
             start()
@@ -302,7 +302,7 @@ def test_a_memory_that_is_closed_meanwhile_is_shown(monkeypatch: pytest.MonkeyPa
         answer = self._handle.closed
         closes = threading.Thread(target=mem.close)
         closes.start()
-        closes.join(0.1)  # it may have to wait
+        closes.join(0.1)  # it may wait
         return answer
 
     monkeypatch.setattr(SyncedMemory, "closed", property(asked))
@@ -311,7 +311,7 @@ def test_a_memory_that_is_closed_meanwhile_is_shown(monkeypatch: pytest.MonkeyPa
 
 def test_the_table_of_a_blob_is_made_of_what_it_had_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     blob = Blob(3)
-    # As another thread's reshape of a blob without a shape does.
+    # Another thread's reshape of a blob without a shape does this.
     monkeypatch.setattr(SyncedMemory, "nbytes", property(lambda memory: blob._memories.setdefault(len(blob._memories), memory) and 12))
     assert blob._repr_html_().count("<tr>") == 3
 

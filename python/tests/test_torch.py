@@ -1,4 +1,4 @@
-"""PyTorch on the CPU: run by scripts/python in the Python that python/tests/pytorch has."""
+"""PyTorch on the CPU; scripts/python runs it in the environment of python/tests/pytorch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from syncedmem import Blob, SyncedMemory
 
 torch: Any = pytest.importorskip("torch")
 
-# PyTorch asks for versioned capsules since 2.9 or so; what an older one gets cannot say that it is read-only.
+# PyTorch asks for versioned capsules since about 2.9; an older capsule cannot be marked read-only.
 KNOWS_VERSIONS = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 9)
 TYPES = ["?", "i1", "i2", "i4", "i8", "u1", "f2", "f4", "f8", "c8", "c16"]
 
@@ -110,7 +110,7 @@ def test_pytorchs_own_modules_load_a_model_that_was_saved_as_pt(tmp_path: Path) 
     state = torch.load(tmp_path / "a.pt")
     left = module.load_state_dict({name: state[name] for name in state if name.startswith(("conv1", "bn"))})
     assert not left.missing_keys and not left.unexpected_keys
-    # Caffe: the sum of means, and of variances, over the factor.
+    # Caffe's sums of means and of variances, divided by the factor.
     maps = torch.tensor([[[[2.0]], [[-2.0]]]])
     assert torch.allclose(module.bn(maps).flatten(), torch.tensor([0.5, 0.0]), atol=1e-3)
     assert module.conv1(torch.ones(1, 1, 1, 2)).flatten().tolist() == [3.5, 6.5]

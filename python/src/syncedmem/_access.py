@@ -33,9 +33,9 @@ class Access(Holder, Generic[T]):
     def __init__(self, array: SyncedArray, kind: Kind) -> None:
         self._array = array
         self._kind = kind
-        # By thread: several threads may be in a `with` block of one access.
+        # Arrays by thread: several threads may be in a `with` block of one access.
         self._given: dict[int, list[T]] = {}
-        # What a consumer that keeps this object and not an array uses.
+        # For a consumer that keeps this object and not an array.
         self._held: Any = None
 
     def _do(self) -> T:

@@ -1,4 +1,4 @@
-"""Arguments that are numbers: what Python converts silently, such as 1.7 or "1", is refused by name."""
+"""Numeric arguments. Values that Python would convert silently, such as 1.7 or "1", are refused, and the error names the argument."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Member = TypeVar("Member", bound=enum.IntEnum)
 
 
 def integer(value: Any, argument: str, least: int = -(1 << 63), most: float = (1 << 63) - 1) -> int:
-    """The argument as an `int`. `TypeError` for what is no integer, `ValueError` for one that is out of range."""
+    """The argument as an `int`. Raises `TypeError` if it is not an integer, `ValueError` if it is out of range."""
     try:
         number = operator.index(bool(value) if isinstance(value, np.bool_) else value)
     except TypeError:
@@ -25,12 +25,12 @@ def integer(value: Any, argument: str, least: int = -(1 << 63), most: float = (1
 
 
 def size(value: Any, argument: str) -> int:
-    """As `integer`, for C's `size_t` and addresses."""
+    """The argument as a C `size_t` or an address; see `integer`."""
     return integer(value, argument, 0, (1 << 64) - 1)
 
 
 def flag(value: Any, argument: str) -> int:
-    """As `integer`, for C's `bool`."""
+    """The argument as a C `bool`; see `integer`."""
     return integer(value, argument, 0, 1)
 
 

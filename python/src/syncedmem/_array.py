@@ -173,7 +173,7 @@ class SyncedArray(Accessors):
         """NumPy's array interface, version 3: the host data, read-only."""
         array = self._on_host(Kind.READ)
         interface = dict(array.__array_interface__)
-        # Memory instead of an address: its consumer keeps the access alive, and not this view, which may live longer.
+        # A buffer instead of an address: then the consumer keeps the access alive, and not this view, which may live longer.
         interface["data"] = array.reshape(-1).view(np.uint8).data
         return interface
 
@@ -193,7 +193,7 @@ class SyncedArray(Accessors):
         handle, layout = self._memory._handle, self._layout
         is_plain = stream is None and dl_device is None and not copy and max_version == (1, 0) and layout.known
         if is_plain and handle.head() != Head.HEAD_AT_GPU:
-            # NumPy asks so. The general way takes a tenth longer.
+            # NumPy's call. The general path takes a tenth longer.
             return layout.tensor(handle, Side.HOST, Kind.READ, True)
         device = self.__dlpack_device__()
         if dl_device is not None:

@@ -26,7 +26,7 @@ _DTYPES = tuple(map(np.dtype, ("float32", "float64", "int32", "uint32")))
 
 
 def _in_order(locks: Iterable[threading.RLock]) -> list[threading.RLock]:
-    """The locks, each once."""
+    """Each lock once."""
     return [lock for _, lock in sorted({id(lock): lock for lock in locks}.items())]
 
 
@@ -42,7 +42,7 @@ class _BlobHandle(Handle):
 
 
 class _HeldHandle(Handle):
-    """Memory of a blob, which stays while this lives."""
+    """Memory of a blob, which is not freed while this lives."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class _HeldHandle(Handle):
 
 
 class _BlobMemory(SyncedMemory):
-    """The memory of an array. It stays while this lives, also when the blob has other memory by then."""
+    """The memory of an array. It is not freed while this lives, even if the blob gets other memory."""
 
     __slots__ = ()
 
@@ -90,14 +90,14 @@ class BlobArray(SyncedArray):
         return len(self._on_host(Kind.READ))
 
     def __iter__(self) -> Iterator[Any]:
-        """Goes along the first axis, for reading."""
+        """Iterates over the first axis, for reading."""
         return iter(self._on_host(Kind.READ))
 
 
 class Blob(Holder):
     """Caffe's `Blob`: a shape of at most 32 axes, and two arrays of it, `data` and `diff`.
 
-    Arrays are synchronized between host and device as a `SyncedMemory`, and blobs may share them. Sums, scaling and
+    Each array is in a `SyncedMemory`, and blobs may share it. Sums, scaling and
     `update` run on the side that is current. Threads may share a blob: a lock gives it to one call at a time, and calls
     release the GIL.
     """
@@ -137,7 +137,7 @@ class Blob(Holder):
 
     @property
     def num(self) -> int:
-        """The first of at most four axes; 1 if the blob has none. `ValueError` with more axes, as of the next three."""
+        """The first of at most four axes; 1 if the blob has none. This and the next three raise `ValueError` for more axes."""
         return self._ask(lib.syncedmem_blob_legacy_shape, 0)
 
     @property
@@ -175,7 +175,7 @@ class Blob(Holder):
         self._reshape(other.shape)
 
     def offset(self, *indices: SupportsIndex) -> int:
-        """The place of an element in C order; indices left out are 0. Raises `ValueError` outside of an axis."""
+        """The offset of an element in C order; omitted indices are 0. Raises `ValueError` for an index outside of its axis."""
         numbers = [integer(index, "an index") for index in indices]
         return self._ask(lib.syncedmem_blob_offset, len(numbers), numbers)
 
@@ -189,7 +189,7 @@ class Blob(Holder):
 
     @property
     def data(self) -> BlobArray:
-        """The values. `Error` without a shape, as of `diff`."""
+        """The values. This and `diff` raise `Error` without a shape."""
         return self._array(_DATA)
 
     @property
@@ -198,11 +198,11 @@ class Blob(Holder):
         return self._array(_DIFF)
 
     def share_data(self, other: Blob) -> None:
-        """Uses the memory of another blob's data, which has the same count and dtype. `ValueError` if not."""
+        """Uses the memory of another blob's data. Raises `ValueError` unless that has the same count and dtype."""
         self._share(_DATA, other)
 
     def share_diff(self, other: Blob) -> None:
-        """As `share_data`, of the diff."""
+        """`share_data`, for the diff."""
         self._share(_DIFF, other)
 
     def copy_from(self, source: Blob, diff: bool = False, reshape: bool = False) -> None:
@@ -215,7 +215,7 @@ class Blob(Holder):
             try:
                 check_argument(lib.syncedmem_blob_copy_from(self._handle.pointer, array, source._handle.pointer, flag(reshape, "reshape")))
             finally:
-                # The copy may have failed behind the reshape.
+                # The copy may have failed after the reshape.
                 if reshape:
                     self._follow()
 
@@ -228,32 +228,32 @@ class Blob(Holder):
     # --- mathematics ----------------------------------------------------------------------------
 
     def update(self) -> None:
-        """Subtracts the diff from the data, where the data is. `Error` if the data was never touched."""
+        """Subtracts the diff from the data, on the side of the data. Raises `Error` if the data was never touched."""
         with self._alone():
             check_argument(lib.syncedmem_blob_update(self._handle.pointer))
 
     def asum_data(self) -> float:
-        """The sum of the absolute values of the data; 0 if it was never touched. `Error` for integers."""
+        """The sum of the absolute values of the data; 0 if it was never touched. Raises `Error` for integers."""
         return self._sum(lib.syncedmem_blob_asum, _DATA)
 
     def asum_diff(self) -> float:
-        """As `asum_data`, of the diff."""
+        """`asum_data`, for the diff."""
         return self._sum(lib.syncedmem_blob_asum, _DIFF)
 
     def sumsq_data(self) -> float:
-        """The sum of the squares of the data; 0 if it was never touched. `Error` for integers."""
+        """The sum of the squares of the data; 0 if it was never touched. Raises `Error` for integers."""
         return self._sum(lib.syncedmem_blob_sumsq, _DATA)
 
     def sumsq_diff(self) -> float:
-        """As `sumsq_data`, of the diff."""
+        """`sumsq_data`, for the diff."""
         return self._sum(lib.syncedmem_blob_sumsq, _DIFF)
 
     def scale_data(self, factor: float) -> None:
-        """Multiplies the data, unless it was never touched. `Error` for integers."""
+        """Multiplies the data, unless it was never touched. Raises `Error` for integers."""
         self._scale(_DATA, factor)
 
     def scale_diff(self, factor: float) -> None:
-        """As `scale_data`, of the diff."""
+        """`scale_data`, for the diff."""
         self._scale(_DIFF, factor)
 
     # --- calls of the library -------------------------------------------------------------------
@@ -281,7 +281,7 @@ class Blob(Holder):
 
     @contextlib.contextmanager
     def _alone(self, *others: Blob) -> Iterator[None]:
-        """Takes the locks of the blobs, then those of their memories; of each kind in one order, against deadlocks."""
+        """Takes the locks of the blobs, then those of their memories, each kind in one order (deadlock)."""
         blobs = (self, *others)
         for blob in blobs:
             if not isinstance(blob, Blob):
@@ -301,7 +301,7 @@ class Blob(Holder):
             return BlobArray(self._memories[array], self._dtype, self._shape)
 
     def _follow(self) -> None:
-        """Reads the shape, and finds the memories that the blob has now."""
+        """Reads the shape, and the memories that the blob has now."""
         blob = self._handle.pointer
         axes, length, memory = ffi.new("size_t *"), ffi.new("int64_t *"), ffi.new("syncedmem_t **")
         check_argument(lib.syncedmem_blob_axes(blob, axes))

@@ -1,4 +1,4 @@
-"""Caffe2's `Tensor`: a shape, a type, and memory that comes with the first write."""
+"""Caffe2's `Tensor`: a shape, a type, and memory that the first write allocates."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ._device import DeviceArray
 from ._errors import check_argument
 from ._exporting import DLDevice, Source, Version, export
 from ._handle import Handle, Holder, common, hide, owned
-from ._lending import Lent, as_array
+from ._borrowed import Borrowed, as_array
 from ._library import ffi, lib
 from ._tensors import CPU, CUDA, DTYPES, ELEMENT_TYPES, DType, Layout, Shape
 from ._types import Kind, Side
 
 
 class TensorHandle(Handle):
-    """A tensor of the library. All of Python's objects for one tensor share this, and its lock."""
+    """A tensor of the library. All Python objects for one tensor share this handle and its lock."""
 
     __slots__ = ("__weakref__",)
 
     def __init__(self, held: Any) -> None:
         self._own(owned(held, lib.syncedmem_tensor_destroy))
-        # A finaliser may ask for the tensor: it must find this one.
+        # A finaliser may ask for the tensor, and must find this handle.
         hide(self)
 
     def change(self, function: Any, *arguments: Any) -> None:
@@ -36,7 +36,7 @@ class TensorHandle(Handle):
             check_argument(function(self.pointer, *arguments))
 
     def info(self) -> Any:
-        """What the tensor is: C's `syncedmem_tensor_info_t`. Its dimensions stay until they change.
+        """C's `syncedmem_tensor_info_t`. Its dimensions are valid until the tensor's shape changes.
 
         The result owns its members: `meta` is only valid while it lives.
         """
@@ -49,12 +49,12 @@ _handles: weakref.WeakValueDictionary[int, TensorHandle] = weakref.WeakValueDict
 
 
 def tensor_of(held: Any) -> Tensor:
-    """The tensor of a handle of the library, of which the holder is taken over."""
+    """The tensor of a handle of the library. The tensor takes over the reference."""
     address = int(ffi.cast("uintptr_t", held))
     handle = _handles.get(address)
     if handle is None:
         handle = TensorHandle(held)
-        # Two threads must not each know the tensor by a handle, and a lock, of their own.
+        # Two threads must not have different handles, and so different locks, for one tensor.
         with common():
             handle = _handles.setdefault(address, handle)
     else:
@@ -80,7 +80,7 @@ class _Memory(Handle):
         memory = ffi.new("syncedmem_t **")
         self._keeper.change(lib.syncedmem_tensor_memory, memory)
         self._own(memory[0])
-        # The keeper must not end before the pointer.
+        # The keeper must live until the pointer ends.
         hide(self)
 
 
@@ -92,8 +92,8 @@ def name_of(meta: Any) -> str | None:
 class Tensor(Holder):
     """Caffe2's tensor: items of one type in contiguous memory, on the host or on a device.
 
-    Memory comes with the first `mutable_data`, and a resize keeps it where it is large enough. Tensors may share memory,
-    with each other, with C and C++, and through DLPack; the last holder frees it. Threads may share a tensor: a lock
+    The first `mutable_data` allocates memory, and a resize keeps it if it is large enough. Tensors may share memory with each
+    other, with C and C++, and through DLPack; the last reference frees it. Threads may share a tensor: a lock
     gives it to one call at a time, and calls release the GIL.
     """
 
@@ -109,7 +109,7 @@ class Tensor(Holder):
         if shape is not None:
             self.resize(shape)
 
-    # --- what it is -----------------------------------------------------------------------------
+    # --- queries -----------------------------------------------------------------------------
 
     @property
     def shape(self) -> Shape | None:
@@ -130,7 +130,7 @@ class Tensor(Holder):
 
     @property
     def dtype(self) -> DType | None:
-        """The type of an item; None before the first `mutable_data`. `Error` for a type of C++ alone."""
+        """The type of an item; None before the first `mutable_data`. Raises `Error` for a type that only C++ has."""
         info = self._handle.info()
         if info.meta.id == ffi.NULL:
             return None
@@ -199,12 +199,12 @@ class Tensor(Holder):
         self._handle.change(lib.syncedmem_tensor_extend, integer(more, "more", 0), growth)
 
     def reserve(self, shape: ShapeLike) -> None:
-        """Makes room for the items of `shape`. Shape and items stay."""
+        """Allocates memory for the items of `shape`. Shape and items stay."""
         lengths = shape_of(shape)
         self._handle.change(lib.syncedmem_tensor_reserve, len(lengths), lengths)
 
     def free_memory(self) -> None:
-        """Gives its memory up. Shape and type stay."""
+        """Releases its memory. Shape and type stay."""
         self._handle.change(lib.syncedmem_tensor_free_memory)
 
     # --- its items ------------------------------------------------------------------------------
@@ -219,11 +219,11 @@ class Tensor(Holder):
     def mutable_data(self, dtype: npt.DTypeLike | None = None) -> Any:
         """The items for reading and writing, as `dtype`, by default the present type: a NumPy array or a `DeviceArray`.
 
-        Allocates memory unless there is some that serves the type: zeros on the host. Memory of another type of at most
-        the same size is used again. Arrays that were made of it before keep it, and see what is written.
+        Allocates memory, with zeros on the host, unless the tensor has memory for the type. Memory of another type is
+        reused if it is large enough; arrays that were made of it before see what is written.
         """
         address, meta = ffi.new("void **"), self._meta(dtype)
-        # At once: another thread may give the tensor another type.
+        # In one locked step: another thread may give the tensor another type.
         with self._handle.alone:
             self._handle.change(lib.syncedmem_tensor_mutable_data, meta, address)
             return self._view(Kind.WRITE)
@@ -276,7 +276,7 @@ class Tensor(Holder):
     def share(self, source: Any) -> None:
         """Uses the memory of another tensor with as many items, or of an object with DLPack or the buffer protocol.
 
-        Of such an object it takes the shape and the type too. The memory lives as long as either uses it. A resize
+        It also takes the shape and the type of such an object. The memory lives as long as either uses it. A resize
         beyond the memory, or `free_memory`, ends the sharing for this tensor.
 
         Raises `BufferError` for memory that is read-only, not contiguous, or on the other side.
@@ -286,13 +286,13 @@ class Tensor(Holder):
             with first.alone, second.alone:
                 self._handle.change(lib.syncedmem_tensor_share_data, source._handle.pointer)
             return
-        lent = Lent(source)
-        lent.check(Side.DEVICE if self.on_device else Side.HOST, lent.nbytes)
-        meta = self._meta(lent.dtype)
+        borrowed = Borrowed(source)
+        borrowed.check(Side.DEVICE if self.on_device else Side.HOST, borrowed.nbytes)
+        meta = self._meta(borrowed.dtype)
         with self._handle.alone:
-            self.resize(lent.shape)
-            pointer, taken = self._handle.pointer, lent.taken
-            # First: if Python is interrupted in between, the tensor has at most one owner.
+            self.resize(borrowed.shape)
+            pointer, taken = self._handle.pointer, borrowed.taken
+            # Before the call: if Python is interrupted in between, the tensor has at most one owner.
             try:
                 taken.take()
             except BaseException:
@@ -319,12 +319,12 @@ class Tensor(Holder):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """NumPy's array interface, version 3: the items, read-only. `Error` for a tensor on the device."""
+        """NumPy's array interface, version 3: the items, read-only. Raises `Error` for a tensor on the device."""
         if self.on_device:
             raise AttributeError("a Tensor on the device has no array interface; copy it to one on the host")
         array = self._view(Kind.READ)
         interface = dict(array.__array_interface__)
-        # Memory instead of an address: its consumer keeps the access alive, and not this tensor, which may live longer.
+        # A buffer instead of an address: then the consumer keeps the access alive, and not this tensor, which may live longer.
         interface["data"] = array.reshape(-1).view(np.uint8).data
         return interface
 
@@ -339,12 +339,12 @@ class Tensor(Holder):
 
 
 def set_keep_on_shrink(keep: bool, most_unused_bytes: int = 2**63 - 1) -> None:
-    """Sets for the process whether a resize keeps memory that is then unused, and how many bytes of it at most."""
+    """Sets for the process whether a resize keeps memory that is then unused, and at most how many bytes."""
     check_argument(lib.syncedmem_tensor_set_keep_on_shrink(flag(keep, "keep"), integer(most_unused_bytes, "most_unused_bytes")))
 
 
 def get_keep_on_shrink() -> tuple[bool, int]:
-    """What `set_keep_on_shrink` has set; at first True, without a limit."""
+    """The values of `set_keep_on_shrink`; at first True, without a limit."""
     keep, most = ffi.new("bool *"), ffi.new("int64_t *")
     check_argument(lib.syncedmem_tensor_get_keep_on_shrink(keep, most))
     return bool(keep[0]), int(most[0])

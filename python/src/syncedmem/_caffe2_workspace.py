@@ -26,7 +26,7 @@ def _name(name: object) -> bytes:
 class Workspace(Holder, MutableMapping[str, Tensor]):
     """Named blobs, over those of a parent: a mapping from names to tensors.
 
-    C, C++ and Python see the same blobs and tensors, and the last holder frees them. Any number of threads may use a
+    C, C++ and Python see the same blobs and tensors, and the last reference frees them. Any number of threads may use a
     workspace at once.
     """
 
@@ -41,9 +41,9 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
 
     @classmethod
     def from_handle(cls, handle: Any) -> Workspace:
-        """A workspace that C or C++ has made: its `syncedmem_workspace_t *`, or the address as an int.
+        """A workspace of C or C++, by its `syncedmem_workspace_t *` or the address as an int.
 
-        It is one more holder of the workspace: the other one ends its own.
+        The result adds a reference to the workspace; C or C++ still ends its own.
         """
         address = handle if isinstance(handle, ffi.CData) else size(handle, "handle")
         pointer = ffi.cast("syncedmem_workspace_t *", address)
@@ -65,8 +65,9 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
     # --- tensors ----------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Tensor:
-        """The tensor of that name, here or in a parent. `TypeError` for a blob that holds something else, `KeyError` for none,
-        or one that holds nothing.
+        """The tensor of that name, here or in a parent.
+
+        Raises `TypeError` if the blob holds something else, `KeyError` if there is no blob or it is empty.
         """
         blob = self._blob(lib.syncedmem_workspace_get_blob, name)
         made = ffi.new("syncedmem_tensor_t **")
@@ -85,7 +86,7 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
         raise KeyError(name)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Puts a tensor into the blob of that name, here or in a parent, or a new one: the tensor itself.
+        """Puts the tensor itself into the blob of that name, here or in a parent, or into a new blob.
 
         An array is copied into a new tensor.
         """
@@ -97,7 +98,7 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
         check_argument(lib.syncedmem_typed_blob_set_tensor(blob, value.handle))
 
     def __delitem__(self, name: str) -> None:
-        """Removes a blob of this workspace itself. Others that hold its tensor keep it."""
+        """Removes a blob of this workspace itself. Other references keep its tensor."""
         if not self._remove(name):
             raise KeyError(name)
 
@@ -136,7 +137,7 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
         return bool(has[0])
 
     def __iter__(self) -> Iterator[str]:
-        """The names that are visible, each once and sorted; also those of blobs that hold no tensor."""
+        """The visible names, each once and sorted, also of blobs without a tensor."""
         return iter([name for name, _ in self._seen(local=False)])
 
     def __len__(self) -> int:
@@ -149,7 +150,7 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of each tensor's memory by name. Memory that several share counts with the first of them."""
+        """Bytes of each tensor's memory by name. Shared memory counts for the first of its tensors."""
         return dict(self._seen(local=False))
 
     def _seen(self, *, local: bool) -> list[tuple[str, int]]:
@@ -163,13 +164,13 @@ class Workspace(Holder, MutableMapping[str, Tensor]):
         return seen
 
     def rename(self, name: str, new_name: str) -> None:
-        """Gives a blob of this workspace itself another name, which is visible nowhere."""
+        """Renames a blob of this workspace itself. No visible blob may have the new name."""
         check_argument(lib.syncedmem_workspace_rename_blob(self._pointer, _name(name), _name(new_name), ffi.NULL))
 
     def map(self, other: Workspace, names: Mapping[str, str], *, skip: bool = False) -> None:
         """Makes blobs of another workspace visible here, from the name here to the name there.
 
-        With `skip`, names that are visible already stay what they are; without, they raise `ValueError`.
+        Names that are visible already raise `ValueError`, or with `skip` stay unchanged.
         """
         for name, theirs in names.items():
             function = lib.syncedmem_workspace_add_blob_mapping
@@ -197,7 +198,7 @@ def _is_tensor(holds: Any) -> bool:
 def load_init_net(path: Path) -> Workspace:
     """The weights of Caffe2's `init_net.pb`: a new workspace with a tensor on the host for each.
 
-    Raises `Error` for a file that is none, or that has a tensor of texts or no values.
+    Raises `Error` if the file is not such a file, has a tensor of texts, or has no values.
     """
     made = Workspace()
     check_argument(lib.syncedmem_workspace_load_init_net(made.handle, encoded(path)))

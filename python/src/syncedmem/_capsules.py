@@ -12,7 +12,7 @@ from typing import Any
 from ._library import ffi, lib, python
 
 new = python.PyCapsule_New
-# Name and destructor are pointers already: nothing is left to convert.
+# Name and destructor are passed as pointers: ctypes converts nothing.
 new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p,)
 _is_valid = python.PyCapsule_IsValid
 _is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_void_p)
@@ -29,7 +29,7 @@ def _for_ever(name: bytes) -> ctypes.c_void_p:
     return ctypes.c_void_p(ctypes.addressof(text))
 
 
-# By whether the tensor has a version.
+# The key says whether the tensor has a version.
 NAMES = {True: _for_ever(b"dltensor_versioned"), False: _for_ever(b"dltensor")}
 _USED = {True: _for_ever(b"used_dltensor_versioned"), False: _for_ever(b"used_dltensor")}
 _C_TYPES = {True: "DLManagedTensorVersioned *", False: "DLManagedTensor *"}
@@ -53,9 +53,9 @@ class Taken:
         raise TypeError(f"__dlpack__ returned {what}, not a capsule of a DLPack tensor that can be taken")
 
     def take(self) -> None:
-        """The capsule gives the tensor up: the new owner calls its deleter."""
+        """Takes the tensor out of the capsule: the new owner calls its deleter."""
         _set_name(self._capsule, _USED[self.versioned])
 
     def give_back(self) -> None:
-        """The capsule owns the tensor again."""
+        """Puts the tensor back: the capsule owns it again."""
         _set_name(self._capsule, NAMES[self.versioned])

@@ -27,7 +27,7 @@ def cuda_array_interface(hold: Hold, layout: Layout) -> dict[str, Any]:
 
 
 class DeviceArray(Holder):
-    """The device side of a `SyncedMemory`, as `gpu_data` and the like return it.
+    """The device side of a `SyncedMemory`, which `gpu_data` and the other accessors return.
 
     It has no arithmetic: pass it to CuPy, PyTorch or Numba (`cupy.asarray`, `torch.from_dlpack`,
     `numba.cuda.as_cuda_array`), or its `ptr` to a kernel. While it lives, the device memory stays in place.

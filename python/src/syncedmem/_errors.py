@@ -53,13 +53,13 @@ def called() -> str:
     return kind if name == "__init__" else f"{kind}.{name}"
 
 
-# Python's names of the C functions that sentences advise, if they are not those of a function or of a member of SyncedMemory.
+# Python's names of C functions that sentences advise, where they differ from the C names.
 _NAMES = {"model_open": "open_caffemodel"}
 
 
 def _sentence(about: str) -> str:
-    """The sentence of this thread's last failed call, with Python's names: the C API's own are of no use here."""
-    # None at the interpreter's end, when finalisers still meet errors.
+    """The sentence of this thread's last failed call, with Python's names instead of the C API's."""
+    # None at the interpreter's end, when finalisers may still fail.
     package = sys.modules.get(str(__package__))
     text = re.sub(r"^syncedmem_\w+: ", "", ffi.string(lib.syncedmem_last_error()).decode("utf-8", "replace"))
 
@@ -72,14 +72,14 @@ def _sentence(about: str) -> str:
 
 
 def failure(number: int, sentence: str | None = None, about: str = "") -> Exception:
-    """The exception for a status, by default with the sentence of this thread's last failed call, `about` a file."""
+    """The exception for a status, by default with the sentence of this thread's last failed call. `about` names a file."""
     if sentence is None:
         sentence = _sentence(about and f"{about}: ")
     kinds: dict[int, Any] = {Status.OUT_OF_MEMORY: OutOfMemoryError, Status.EXPORTED: ExportedError}
     error = kinds.get(number, Error)(sentence)
     try:
         error.status = Status(number)
-    except ValueError:  # of a later library
+    except ValueError:  # A later library has more.
         error.status = number
     made: Exception = error
     return made
@@ -92,7 +92,7 @@ def check(number: int) -> None:
 
 
 def check_argument(number: int) -> None:
-    """As `check`, and raises `ValueError` for a refused argument."""
+    """Raises `ValueError` for a refused argument, otherwise as `check`."""
     if number == Status.INVALID_ARGUMENT:
         raise ValueError(str(failure(number)))
     check(number)

@@ -24,7 +24,7 @@ Source = tuple[Handle, Side, Kind, Layout]
 
 
 def asked_device(dl_device: DLDevice) -> DLDevice:
-    """The device that a consumer asks for, as a pair of numbers."""
+    """The requested device as a pair of numbers."""
     try:
         kind, ordinal = dl_device
         return operator.index(kind), operator.index(ordinal)
@@ -67,10 +67,10 @@ def export(
 
 
 def _copied(source: Source, device: DLDevice) -> Handle:
-    """A copy in a memory of its own."""
+    """A copy in new memory."""
     handle, side, _, layout = source
     copy = Handle(layout.nbytes)
-    # Through the host: the library has no copy from device to device.
+    # The copy goes through the host: the library has no copy from device to device.
     layout.on_host(copy, Kind.OVERWRITE)[...] = layout.on_host(handle, Kind.READ)
     if side is Side.DEVICE:
         made = Hold(copy, Kind.READ, layout).device

@@ -13,11 +13,11 @@ from ._errors import called, check, failure
 from ._library import ffi, lib, python
 from ._types import Status
 
-# Number of forks that led to this process. In the child, locks of the parent's other threads are held for ever.
+# Number of forks that led to this process. In a child, locks that other threads of the parent held are never released.
 _forks = 0
 
 
-# Of what handles share. A thread that holds it takes no other lock. Re-entrant: a finaliser may run inside.
+# Lock of the data that all handles share. A thread that holds it takes no other lock. Re-entrant: a finaliser may run inside.
 _common = threading.RLock()
 
 
@@ -28,7 +28,7 @@ def _forked() -> None:
 
 
 def common() -> threading.RLock:
-    """The lock for changes of what all handles share."""
+    """The lock for changes of data that all handles share."""
     return _common
 
 
@@ -58,7 +58,7 @@ _new, _head = ffi.new, lib.syncedmem_head
 
 
 class Holder:
-    """What refers to an object of the library."""
+    """Base of the classes that refer to an object of the library."""
 
     __slots__ = ()
 
@@ -67,10 +67,10 @@ class Holder:
         def __getattr__(self, name: str) -> Any:
             member = getattr(type(self), name, None)
             if isinstance(member, property):
-                return member.fget(self)  # for its own error
+                return member.fget(self)  # raises the property's own error
             if isinstance(member, MemberDescriptorType):
                 raise AttributeError(
-                    f"{called()}: the object has ended: the garbage collector has taken it apart, or its __init__ was never "
+                    f"{called()}: the object has ended: the garbage collector has cleared it, or its __init__ was never "
                     "called; make a new one, and keep a reference that is not weak"
                 )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -122,7 +122,7 @@ class Handle(Holder):
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls a function on the object, without the GIL."""
-        # The properties only where they have work: their calls take longer than their work.
+        # Call the properties only if they have work: the call takes longer than the work.
         with self._lock if self._forks == _forks else self.alone:
             status = function(self._pointer or self.pointer, *arguments)
             if status != 0:
@@ -137,7 +137,7 @@ class Handle(Holder):
     def head(self) -> int:
         """The side with the newest data, as a number of `Head`."""
         answer = _new(_HEAD)
-        # Without the lock: the library reads one atomic word, and the argument keeps the object if it is closed meanwhile.
+        # No lock: the library reads one atomic word, and the argument keeps the object alive if another thread closes it.
         status = _head(self._pointer or self.pointer, answer)
         if status != 0:
             raise failure(status)
@@ -145,7 +145,7 @@ class Handle(Holder):
         return head
 
     def exports(self) -> tuple[int, int]:
-        """Number of arrays and tensors that live: of the host side, and of the device side."""
+        """Numbers of live arrays and tensors of the host side and of the device side."""
         host, device = ffi.new("size_t *"), ffi.new("size_t *")
         self.call(lib.syncedmem_exports, host, device)
         return host[0], device[0]

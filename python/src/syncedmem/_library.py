@@ -32,9 +32,9 @@ class _LinkMap(ctypes.Structure):
 
 
 def _opened() -> tuple[Any, str]:
-    # A library in the process, such as a preloaded one, must be used: two would not know each other's blocks.
+    # Use the library that is in the process, such as a preloaded one: two do not know each other's blocks.
     try:
-        # By ctypes: glibc sets no error for a file that exists but is not loaded, on which cffi crashes.
+        # Not by cffi: for a file that exists but is not loaded, glibc sets no error, and cffi crashes.
         ctypes.CDLL(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
         pass
@@ -43,7 +43,7 @@ def _opened() -> tuple[Any, str]:
     named = os.environ.get("SYNCEDMEM_LIBRARY")
     path = named or str(_FOLDER / _SONAME)
     try:
-        # Local: its C++ symbols must not replace those of a Caffe that is loaded later.
+        # Not global: its C++ symbols must not replace those of a Caffe that is loaded later.
         return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_LOCAL), _path_of(path)
     except OSError as error:
         whose = ", which SYNCEDMEM_LIBRARY names," if named else ""
@@ -51,7 +51,7 @@ def _opened() -> tuple[Any, str]:
 
 
 def _checked(library: Any, path: str) -> Any:
-    """The library, if it has the version and all functions of this package's header."""
+    """The library. Raises an error unless it has the version and all functions of this package's header."""
     missing: list[str] = []
     for name in dir(library):
         try:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from ._arguments import integer, size
 from ._array import Accessors, ShapeLike, SyncedArray
 from ._handle import Handle
-from ._lending import Lent, as_array
+from ._borrowed import Borrowed, as_array
 from ._library import ffi, lib
 from ._streams import Stream, stream_pointer
-from ._tensors import Layout, bytes_of, lend
+from ._tensors import Layout, bytes_of, set_tensor
 from ._types import Head, Kind, Side
 
 
@@ -36,7 +36,7 @@ class SyncedMemory(Accessors):
 
         Raises `OutOfMemoryError` for an impossible size, `ValueError` for a negative one.
         """
-        # No upper limit: memory that cannot exist is the library's error.
+        # No upper limit: the library reports memory that cannot exist.
         self._nbytes = integer(nbytes, "nbytes", 0, math.inf)
         self._handle = Handle(min(self._nbytes, 2**64 - 1))
         self._name: str | None = None
@@ -53,7 +53,7 @@ class SyncedMemory(Accessors):
         """
         return SyncedArray(self, dtype, shape)
 
-    # --- what it is ---------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------
 
     @property
     def nbytes(self) -> int:
@@ -82,8 +82,8 @@ class SyncedMemory(Accessors):
             self._name = name
 
     def set_items(self, items: SupportsIndex) -> None:
-        """Notes in a trace how many items of the batch it holds, such as 64 for an array of 64 x 3 x 224 x 224: a report then says
-        what one more item costs. 0: it does not grow with the batch. Without a trace, nothing is noted."""
+        """Records in a trace how many items of the batch it holds, such as 64 for an array of 64 x 3 x 224 x 224: a report then says
+        what one more item costs. 0 means that it does not grow with the batch."""
         self._handle.call(lib.syncedmem_set_items, size(items, "items"))
 
     @property
@@ -109,7 +109,7 @@ class SyncedMemory(Accessors):
 
     @property
     def exports(self) -> tuple[int, int]:
-        """Number of arrays and tensors in use: of the host side, and of the device side."""
+        """Numbers of arrays and tensors in use, of the host side and of the device side."""
         return self._handle.exports()
 
     @property
@@ -136,7 +136,7 @@ class SyncedMemory(Accessors):
         try:
             self.close()
         except BufferError:
-            # The frames of a raised exception may hold arrays; that exception says more than this one.
+            # The frames of the raised exception may hold arrays; it says more than an error of `close`.
             if error is None:
                 raise
 
@@ -144,7 +144,7 @@ class SyncedMemory(Accessors):
         raise TypeError("a SyncedMemory cannot be copied or pickled; copy an array of it")
 
     def __repr__(self) -> str:
-        # At once: another thread may close it.
+        # One read: another thread may close it.
         with self._handle.alone:
             return self._described()
 
@@ -155,12 +155,12 @@ class SyncedMemory(Accessors):
         head = self.head
         host = "none"
         if self.owns_cpu or head in (Head.HEAD_AT_CPU, Head.SYNCED):
-            host = "pinned" if self.is_pinned else "pageable" if self.owns_cpu or self._nbytes == 0 else "lent"
+            host = "pinned" if self.is_pinned else "pageable" if self.owns_cpu or self._nbytes == 0 else "borrowed"
         device = self.device
         where = "none" if device is None else device
         return f"<SyncedMemory{name} {self._nbytes} bytes, {head.name}, host {host}, device {where}>"
 
-    # --- memory of others -----------------------------------------------------------------------
+    # --- borrowed memory -----------------------------------------------------------------------
 
     def set_cpu_data(self, data: Any) -> None:
         """Borrows the memory of `data` as the host side, which is then the newest.
@@ -170,17 +170,17 @@ class SyncedMemory(Accessors):
 
         Raises `BufferError` unless it is writable and contiguous in C order, `ValueError` unless it has `nbytes` bytes.
         """
-        self._lend(data, Side.HOST)
+        self._borrow(data, Side.HOST)
 
     def set_gpu_data(self, data: Any) -> None:
         """Borrows device memory, exported by DLPack, as the device side: as `set_cpu_data`."""
-        self._lend(data, Side.DEVICE)
+        self._borrow(data, Side.DEVICE)
 
-    def _lend(self, data: Any, side: Side) -> None:
+    def _borrow(self, data: Any, side: Side) -> None:
         _ = self._handle.pointer
-        lent = Lent(data)
-        lent.check(side, self._nbytes)
-        lend(self._handle, lent.taken)
+        borrowed = Borrowed(data)
+        borrowed.check(side, self._nbytes)
+        set_tensor(self._handle, borrowed.taken)
 
     # --- memory and copies ------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class SyncedMemory(Accessors):
         self._handle.call(lib.syncedmem_release_gpu)
 
     def discard(self) -> None:
-        """Declares the contents dead and frees the memory: the next write begins with zeros.
+        """Discards the contents and frees the memory: the next write begins with zeros.
 
         A read before it raises `Error`. Raises `BufferError` while arrays of the memory are in use.
         """
@@ -241,26 +241,26 @@ def from_dlpack(source: Any, *, copy: bool | None = None) -> SyncedArray:
     """
     if copy:
         return _copy_of(source)
-    lent = Lent(source)
-    lent.check(None, lent.nbytes)
-    memory = SyncedMemory(lent.nbytes)
-    view = memory.array(lent.dtype, lent.shape)
-    lend(memory._handle, lent.taken)
+    borrowed = Borrowed(source)
+    borrowed.check(None, borrowed.nbytes)
+    memory = SyncedMemory(borrowed.nbytes)
+    view = memory.array(borrowed.dtype, borrowed.shape)
+    set_tensor(memory._handle, borrowed.taken)
     return view
 
 
 def _copy_of(source: Any) -> SyncedArray:
     if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__"):
         return _filled(as_array(source))
-    lent = Lent(source)
-    if lent.side == Side.HOST:
-        return _filled(lent.strided())
-    if not lent.contiguous:
+    borrowed = Borrowed(source)
+    if borrowed.side == Side.HOST:
+        return _filled(borrowed.strided())
+    if not borrowed.contiguous:
         raise BufferError("device memory that is not contiguous in C's order cannot be copied; copy it where it is")
-    # The library reads it, and releases it before the tensor goes.
-    between = Handle(lent.nbytes)
-    between.call(lib.syncedmem_set_gpu_data, ffi.cast("void *", lent.address))
-    return _filled(Layout(lent.dtype, lent.shape).on_host(between, Kind.READ))
+    # The library reads the tensor's memory, and releases it before the tensor ends.
+    between = Handle(borrowed.nbytes)
+    between.call(lib.syncedmem_set_gpu_data, ffi.cast("void *", borrowed.address))
+    return _filled(Layout(borrowed.dtype, borrowed.shape).on_host(between, Kind.READ))
 
 
 def _filled(array: npt.NDArray[Any]) -> SyncedArray:

@@ -42,7 +42,7 @@ def _info(c_type: str) -> Any:
 
 
 def encoded(path: Path) -> bytes:
-    """A path as the library takes it."""
+    """A path as bytes, which the library takes."""
     name = os.fsencode(path)
     if b"\0" in name:
         raise ValueError("a path has no NUL in it")
@@ -50,17 +50,17 @@ def encoded(path: Path) -> bytes:
 
 
 class _File(Holder):
-    """An open model of the library. Layers and blobs refer to it, and not to the model, so that there is no circle."""
+    """An open model of the library. Layers and blobs refer to it and not to the model, which avoids a reference cycle."""
 
     __slots__ = ("_pointer", "absolute", "path")
 
     def __init__(self, name: bytes) -> None:
         self.path = os.fsdecode(name)
-        # For the command: the program may have changed its folder.
+        # An absolute path for the command: the program may have changed its folder.
         self.absolute = os.path.join(os.getcwd(), self.path)
         made = ffi.new("syncedmem_model_t **")
         check(lib.syncedmem_model_open(name, made))
-        # Closed with the last reference: a thread that is reading keeps one.
+        # The last reference closes it: a thread that is reading has one.
         self._pointer: Any = owned(made[0], lib.syncedmem_model_close)
 
     @property
@@ -91,18 +91,18 @@ class CaffeModel(Holder):
     name: str
     """The net's name; empty if it has none."""
     kind: ModelKind
-    """What the file is."""
+    """The kind of file."""
     layers: tuple[ModelLayer, ...]
-    """The layers. A file that is no net has one, of which all blobs are: "blobs", or a solver's "history"."""
+    """The layers. A file that is not a net has one layer with all blobs: "blobs", or a solver's "history"."""
     iter: int
-    """Of a solver's state, the iteration at which it was saved; else 0."""
+    """The iteration at which a solver's state was saved; else 0."""
     current_step: int
-    """Of a solver's state, the step of its learning rate; else 0."""
+    """The step of the learning rate of a solver's state; else 0."""
     learned_net: str
-    """Of a solver's state, the `.caffemodel` that was saved with it; else empty."""
+    """The `.caffemodel` that was saved with a solver's state; else empty."""
 
     def __init__(self, path: Path) -> None:
-        """Opens a file. Raises `Error` for one that cannot be read, is damaged, or is of another format."""
+        """Opens a file. Raises `Error` if it cannot be read, is damaged, or has another format."""
         self._file = _File(encoded(path))
         info = _info("syncedmem_model_info_t")
         check(lib.syncedmem_model_info(self._file.pointer, info))
@@ -124,7 +124,7 @@ class CaffeModel(Holder):
         return self._file.closed
 
     def close(self) -> None:
-        """Closes the file. What was read from it stays."""
+        """Closes the file. Memory that was read from it stays."""
         self._file.close()
 
     def __enter__(self) -> CaffeModel:
@@ -157,7 +157,7 @@ class CaffeModel(Holder):
         return table(repr(self), ("layer", "type", "blobs"), rows)
 
     def named(self) -> Iterator[tuple[str, ModelLayer]]:
-        """Every layer that has blobs, with its name. Raises `ValueError` if two of them have one name."""
+        """Every layer with blobs, and its name. Raises `ValueError` if two of them have the same name."""
         seen: set[str] = set()
         for layer in self.layers:
             if layer.blobs:
@@ -167,7 +167,7 @@ class CaffeModel(Holder):
                 yield layer.name, layer
 
     def blobs(self) -> Iterator[tuple[str, ModelBlob]]:
-        """Every blob with its name: the layer's, a dot and its number; that of a file of one blob is "blobs".
+        """Every blob with its name: the layer's name, a dot and the blob's number; "blobs" in a file of one blob.
 
         Caffe2's tensors have their own names; a quantized one comes with `NAME.scale` and `NAME.zero_point`. Raises `ValueError` if two
         layers with blobs have one name.
@@ -182,7 +182,7 @@ class CaffeModel(Holder):
 
         `names="torch"` gives the names and shapes that PyTorch's modules have (`conv1.weight`, `conv1.bias`, `bn1.running_mean`,
         `bn1.running_var`): the sums of a BatchNorm layer are divided by the factor that Caffe stores beside them, and weights that Caffe
-        stores transposed are transposed. Warns of layers that PyTorch has no module for, and of doubtful averages.
+        stores transposed are transposed. Warns of layers without a PyTorch module, and of doubtful averages.
         """
         from ._model_torch import doubts, named_arrays
 
@@ -193,13 +193,13 @@ class CaffeModel(Holder):
     def save_npz(self, path: Path, names: Names = "caffe") -> None:
         """Writes every blob to a NumPy archive, by the names of `to_torch`, as `syncedmem model export` does.
 
-        That opens the model's file again. Raises `ValueError` with the command's sentence where it fails. The old file then stays.
-        Warns of what the command leaves out.
+        The command opens the model's file again. Raises `ValueError` with the command's sentence if it fails; the old file then
+        stays. Warns of arrays that the command leaves out.
         """
         self._export("npz", path, names)
 
     def save_safetensors(self, path: Path, names: Names = "caffe") -> None:
-        """Writes every blob to a safetensors file, as `save_npz`."""
+        """Writes every blob to a safetensors file; see `save_npz`."""
         self._export("safetensors", path, names)
 
     def _export(self, form: str, path: Path, names: Names) -> None:
@@ -215,10 +215,10 @@ class ModelLayer:
     index: int
     """Its number, from 0."""
     name: str
-    """Its name, which another layer may have too. Bytes that are no UTF-8 are percent-encoded, as `%BE`: `urllib.parse.unquote_to_bytes`
-    gives the bytes."""
+    """Its name, which another layer may have too. Bytes that are not UTF-8 are percent-encoded, as `%BE`:
+    `urllib.parse.unquote_to_bytes` returns the bytes."""
     type: str
-    """Its type, as Caffe has named it since 2015."""
+    """Its type, by Caffe's names since 2015."""
     blobs: tuple[ModelBlob, ...]
     """Its blobs: weights before biases."""
 
@@ -240,7 +240,7 @@ class ModelBlob(Holder):
     shape: Shape
     """The dimensions as they are stored."""
     net_shape: Shape
-    """The dimensions that the net gives it: without the leading ones of files from before 2015."""
+    """The dimensions in the net: without the leading ones of files from before 2015."""
     dtype: DType
     """How its values are stored."""
     size: int
@@ -262,19 +262,19 @@ class ModelBlob(Holder):
         self._torch_shape: Shape = tuple(info.torch_shape[0 : info.torch_axes])
 
     def read(self, dtype: npt.DTypeLike | None = None, *, diff: bool = False) -> SyncedArray:
-        """Its values, or its gradients, in a new `SyncedMemory`: as they are stored, or as float32 or float64.
+        """Its values, or its gradients, in a new `SyncedMemory`: in their stored type, or as float32 or float64.
 
         Raises `Error` if the values do not fit the shape, or the file was cut since it was opened.
         """
         stored = self.diff_dtype if diff else self.dtype
         wanted = np.dtype(dtype) if dtype is not None else stored
-        # Of a damaged file the shape may be larger than memory: what is read has the values that there are.
+        # The shape in a damaged file may be larger than memory: allocate for the values that the file has.
         memory = SyncedMemory(self.size * wanted.itemsize)
         self.read_into(memory, wanted, diff=diff)
         return memory.array(wanted, self.shape)
 
     def read_into(self, memory: SyncedMemory, dtype: npt.DTypeLike, *, diff: bool = False) -> None:
-        """Reads its values, or its gradients, to the beginning of a memory, whose host is then the newest side."""
+        """Reads its values, or its gradients, to the start of a memory. The host is then the newest side."""
         wanted = np.dtype(dtype)
         if wanted not in ELEMENT_TYPES:
             values = f"{self._file.path}: values are not read as {wanted}"

@@ -38,10 +38,10 @@ class SolverState:
 
 
 def load_caffemodel(path: Path) -> dict[str, list[Blob]]:
-    """The blobs of every layer that has some, by its name: weights before biases. Gradients are read where there are some.
+    """The blobs of every layer that has some, by the layer's name: weights before biases, with the gradients that the file has.
 
-    Values are float32, or float64 where they are stored so. Files that Caffe saved as HDF5 are read through h5py, if that is
-    installed. Raises `ValueError` if two layers with blobs have one name, which `open_caffemodel` lists both, and for an HDF5
+    Values are float32, or float64 if they are stored so. Files that Caffe saved as HDF5 are read through h5py, if that is
+    installed. Raises `ValueError` if two layers with blobs have the same name (`open_caffemodel` lists both), and for an HDF5
     file that Caffe has not saved.
     """
     if _is_hdf5(path):
@@ -54,7 +54,7 @@ def load_caffemodel(path: Path) -> dict[str, list[Blob]]:
 
 
 def load_binaryproto(path: Path, dtype: npt.DTypeLike = np.float32) -> Blob:
-    """The blob of a `.binaryproto`, such as a mean image. Raises `Error` for a file of anything else."""
+    """The blob of a `.binaryproto`, such as a mean image. Raises `Error` for any other file."""
     blob = Blob(dtype=dtype)
     with blob._alone():
         check(lib.syncedmem_blob_read(blob._handle.pointer, encoded(path)))
@@ -63,13 +63,13 @@ def load_binaryproto(path: Path, dtype: npt.DTypeLike = np.float32) -> Blob:
 
 
 def save_binaryproto(path: Path, blob: Blob, diff: bool = False) -> None:
-    """Writes the data of a blob, and perhaps its diff, to a `.binaryproto`, which appears under its name once it is whole."""
+    """Writes the data of a blob, and on request its diff, to a `.binaryproto`, which gets its name once it is whole."""
     with blob._alone():
         check(lib.syncedmem_blob_write(blob._handle.pointer, diff, encoded(path)))
 
 
 def load_solverstate(path: Path) -> SolverState:
-    """The state of a solver. Raises `ValueError` for a file of anything else."""
+    """The state of a solver. Raises `ValueError` for any other file."""
     if _is_hdf5(path):
         return _state_of_hdf5(path)
     with CaffeModel(path) as model:
@@ -80,7 +80,7 @@ def load_solverstate(path: Path) -> SolverState:
 
 
 def _loaded(stored: ModelBlob) -> Blob:
-    # A Blob has no halves.
+    # A Blob cannot hold float16.
     dtype = np.dtype(np.float32) if stored.dtype == np.float16 else stored.dtype
     blob = Blob(stored.shape, dtype)
     stored.read_into(blob.data.memory, dtype)
@@ -119,7 +119,7 @@ def _opened_hdf5(path: Path) -> Iterator[Any]:
         try:
             yield file
         except (AttributeError, Error, IndexError, KeyError, TypeError) as error:
-            # A group where Caffe has values, or the reverse; other types, other shapes.
+            # The file has a group where Caffe has values, or the reverse, or other types or shapes.
             raise ValueError(f"{called()}: {name} is HDF5, but not as Caffe saves it ({error}); fetch or copy it again") from error
 
 
@@ -132,7 +132,7 @@ def _copied(values: Any, diff: Any) -> Blob:
 
 
 def _items(group: Any) -> dict[str, Any]:
-    """All datasets and groups below a group, by their paths in it."""
+    """All datasets and groups below a group, by their paths."""
     found: dict[str, Any] = {}
 
     def visit(name: Union[str, bytes], item: Any) -> None:
@@ -149,7 +149,7 @@ def _layers_of_hdf5(path: Path) -> dict[str, list[Blob]]:
         diffs = _items(file["diff"]) if "diff" in file else {}
         layers: dict[str, dict[int, Blob]] = {}
         for name, values in _items(file["data"]).items():
-            # A layer's name may hold slashes: the blobs' numbers are what is behind the last.
+            # A layer's name may contain slashes: the blob's number follows the last one.
             layer, _, number = name.rpartition("/")
             if layer and number.isdigit() and isinstance(values, _h5py().Dataset):
                 layers.setdefault(layer, {})[int(number)] = _copied(values, diffs.get(name))

@@ -39,7 +39,7 @@ def named_arrays(model: CaffeModel, names: str) -> Iterator[tuple[str, SyncedArr
 
 
 def doubts(model: CaffeModel) -> Iterator[str]:
-    """Sentences about layers whose values PyTorch's modules may not take for what Caffe takes them for."""
+    """Warnings about layers whose values PyTorch's modules may interpret differently from Caffe."""
     for layer in model.layers if model.kind == ModelKind.NET else ():
         called = f"{model.path}: {layer.name} ({layer.type})"
         other = next((blob.index for blob in layer.blobs if blob._torch_role == TorchRole.NONE), None)
@@ -53,7 +53,7 @@ def doubts(model: CaffeModel) -> Iterator[str]:
 
 
 def _factor(layer: ModelLayer) -> float:
-    """What the means and variances of a layer are divided by, as it is stored."""
+    """The stored factor by which the means and variances of a layer must be divided."""
     for blob in layer.blobs:
         if blob._torch_role == TorchRole.FACTOR:
             return float(blob.read(np.float64).cpu_data().flat[0])
@@ -67,7 +67,7 @@ def _array(blob: ModelBlob, factor: float) -> SyncedArray:
         swapped.overwrite_cpu_data()[...] = stored.T
         return swapped
     if blob._torch_role in (TorchRole.RUNNING_MEAN, TorchRole.RUNNING_VAR) and factor not in (0, 1):
-        # Products of halves are floats.
+        # NumPy's products of float16 and float32 are float32.
         array = blob.read(blob.dtype if blob.dtype == np.float64 else np.float32)
         values = array.mutable_cpu_data()
         values *= values.dtype.type(1 / factor)

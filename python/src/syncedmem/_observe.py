@@ -22,7 +22,7 @@ class CudaStatus(NamedTuple):
 
     available: bool
     sentence: str
-    """The driver's version and the devices; or why no GPU can be used, and what to do."""
+    """The driver's version and the devices; or why no GPU can be used, and the remedy."""
 
 
 def cuda_status() -> CudaStatus:
@@ -35,7 +35,7 @@ def cuda_status() -> CudaStatus:
 
 
 def stats() -> Stats:
-    """The account so far: counts, bytes and nanoseconds. `set_accounting` switches it on."""
+    """The account: counts, bytes and nanoseconds. `set_accounting` switches it on."""
     written = ffi.new("syncedmem_stats_t *")
     written.size = ffi.sizeof("syncedmem_stats_t")
     check(lib.syncedmem_stats(written))
@@ -59,7 +59,7 @@ def reset_peaks() -> None:
 
 
 def report() -> str:
-    """Calls of Caffe's functions, memory now and at the peak, and counts of what was done, as text."""
+    """The report as text: calls of Caffe's functions, memory now and at the peak, counts of operations."""
     return read_text(_report)
 
 
@@ -96,7 +96,7 @@ def trace(path: Path) -> Generator[None, None, None]:
 
 
 def trim(kind: Memory = Memory.ALL) -> None:
-    """Gives idle memory of a kind back to the system or the driver. Objects keep their data."""
+    """Returns idle memory of a kind to the system or the driver. Objects keep their data."""
     check(lib.syncedmem_trim(member(Memory, kind, "kind")))
 
 
@@ -108,14 +108,14 @@ def idle_bytes(kind: Memory = Memory.ALL) -> int:
 
 
 def device_mismatches() -> int:
-    """Number of accesses with another device current than that of the data, among those that called the driver."""
+    """Number of accesses that called the driver while another device than that of the data was current."""
     count = ffi.new("uint64_t *")
     check(lib.syncedmem_device_mismatches(count))
     return int(count[0])
 
 
 def blobs_computed_on_host() -> int:
-    """Calls of a blob's mathematics that the host computed for want of cuBLAS, though the data was on the device."""
+    """Number of a blob's operations that ran on the host because there was no cuBLAS, though the data was on the device."""
     count = ffi.new("uint64_t *")
     check(lib.syncedmem_blob_computed_on_host(count))
     return int(count[0])

@@ -17,27 +17,27 @@ def _get(function: Any, c_type: str, *arguments: Any) -> Any:
 
 
 def set_pool_budget(nbytes: int) -> None:
-    """Sets the most idle bytes: of pageable memory, of page-locked memory, and on each device; 0 keeps none."""
+    """Sets the maximum of idle bytes for pageable memory, page-locked memory, and each device; 0 keeps none."""
     check(lib.syncedmem_set_pool_budget(size(nbytes, "nbytes")))
 
 
 def get_pool_budget(kind: Memory) -> int:
-    """The most idle bytes of one kind of memory."""
+    """The maximum of idle bytes of one kind of memory."""
     return int(_get(lib.syncedmem_get_pool_budget, "size_t *", member(Memory, kind, "kind")))
 
 
 def set_pool_age(seconds: float) -> None:
-    """Sets for how many seconds a pageable block may lie idle."""
+    """Sets for how many seconds a pageable block may stay idle."""
     check(lib.syncedmem_set_pool_age(seconds))
 
 
 def get_pool_age() -> float:
-    """For how many seconds a pageable block may lie idle."""
+    """Seconds for which a pageable block may stay idle."""
     return float(_get(lib.syncedmem_get_pool_age, "double *"))
 
 
 def set_pinned_limit(nbytes: int) -> None:
-    """Sets how many bytes may be page-locked in all. Beyond that new host blocks are pageable."""
+    """Sets how many bytes may be page-locked in all. New host blocks beyond that are pageable."""
     check(lib.syncedmem_set_pinned_limit(size(nbytes, "nbytes")))
 
 
@@ -77,12 +77,12 @@ def get_error_policy() -> ErrorPolicy:
 
 
 def set_accounting(accounting: Accounting) -> None:
-    """Sets what is accounted for."""
+    """Switches the account on or off."""
     check(lib.syncedmem_set_accounting(member(Accounting, accounting, "accounting")))
 
 
 def get_accounting() -> Accounting:
-    """What is accounted for."""
+    """Whether the account is on."""
     return Accounting(_get(lib.syncedmem_get_accounting, "syncedmem_accounting_t *"))
 
 

@@ -1,4 +1,4 @@
-"""What the `syncedmem` command makes: recordings as reports."""
+"""Reports of recordings, which the `syncedmem` command makes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Report:
-    """Who held memory in a recording (`syncedmem run --trace`, `syncedmem.trace`), what a batch costs, what sharing would save.
+    """Which objects held memory in a recording (`syncedmem run --trace`, `syncedmem.trace`), what a batch costs, what sharing would save.
 
     `str(report)` is the text of `syncedmem report --text`, which a notebook shows too.
     """
@@ -25,14 +25,14 @@ class Report:
     path: str
     """The recording."""
     text: str
-    """The report, as the terminal shows it."""
+    """The report as text."""
     data: dict[str, Any]
-    """The same in bytes and nanoseconds, as docs/report.md describes it."""
+    """The figures in bytes and nanoseconds; docs/report.md describes them."""
 
     def __init__(self, path: Path) -> None:
-        """Reads a recording. Raises `ValueError` with the command's sentence for anything else."""
+        """Reads a recording. Raises `ValueError` with the command's sentence for any other file."""
         self.path = os.fspath(path)
-        # A name that begins with "-" is no option.
+        # A name that begins with "-" must not become an option.
         self.text, data = (run("report", form, "--output", "-", "--", self.path) for form in ("--text", "--json"))
         self.data = json.loads(data)
 
@@ -47,7 +47,7 @@ class Report:
 
 
 def run(*arguments: str) -> str:
-    """What the `syncedmem` command prints. Raises `ValueError` with its sentence where it fails; else warns with its other sentences."""
+    """The output of the `syncedmem` command. Raises `ValueError` with its error if it fails; its other messages are warnings."""
     own = File(__file__).with_name("syncedmem")
     command = str(own) if own.is_file() else shutil.which("syncedmem")
     if command is None:

@@ -1,4 +1,4 @@
-"""CUDA streams, as other libraries have them."""
+"""CUDA streams of other libraries."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def stream_pointer(stream: Stream) -> Any:
 def consumer_stream(stream: object) -> Any:
     """The stream of a DLPack consumer, as the array API numbers them; None if no order is needed."""
     if stream is None or stream == -1:
-        return None  # the legacy default stream, on which the library works; or the consumer orders its work itself
+        return None  # the legacy default stream, on which the library works; or the consumer synchronises itself
     if isinstance(stream, bool):
         raise TypeError(f"{called()}: stream is {stream}; pass None or a number")
     stream = size(stream, "stream")

@@ -22,7 +22,7 @@ _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _KINDS = {code: kind for kind, code in _CODES.items()}
 _LONGEST = {"f": 8, "c": 16}  # bytes; C's long double is not an IEEE format
 
-# NumPy 2.1 is the first that takes tensors with a version, but some later ones make all arrays of tensors read-only.
+# NumPy 2.1 is the first that accepts tensors with a version, but some later versions make all arrays of tensors read-only.
 _NUMPY_READS = tuple(int(number) for number in np.__version__.split(".")[:2]) >= (2, 1)
 _NUMPY_WRITES = _NUMPY_READS and np.from_dlpack(np.empty(1)).flags.writeable
 
@@ -35,13 +35,13 @@ ELEMENT_TYPES = {dtype: number for number, dtype in DTYPES.items()}
 if TYPE_CHECKING:
     DType = np.dtype[Any]
 else:
-    DType = np.dtype  # before NumPy 1.22 it takes no parameter
+    DType = np.dtype  # before NumPy 1.22 it has no parameter
 Shape = tuple[int, ...]
 
 
 def _dlpack_type(dtype: DType) -> tuple[int, int] | None:
     """A dtype as DLPack's code and bits, if DLPack has it."""
-    # Other packages add types to a kind, such as floats of 8 bits: only built-in ones are known.
+    # Other packages add types to a kind, such as floats of 8 bits: accept only built-in ones.
     known = dtype.kind in _CODES and dtype.isbuiltin == 1 and dtype.isnative
     if not known or dtype.itemsize > _LONGEST.get(dtype.kind, 8):
         return None
@@ -64,7 +64,7 @@ _exports: Any = ffi.typeof(lib.syncedmem_to_dlpack)
 
 
 def _exporting(slot: str) -> tuple[Any, Any]:
-    """`syncedmem_to_dlpack` with another type of its last argument, so that nothing is left to convert, and that type."""
+    """`syncedmem_to_dlpack` with another type of its last argument, which saves a conversion; and that type."""
     arguments = [one.cname for one in _exports.args[:-1]]
     function = ffi.cast(f"{_exports.result.cname}(*)({', '.join([*arguments, slot])})", lib.syncedmem_to_dlpack)
     return function, ffi.typeof(slot)
@@ -86,11 +86,11 @@ class Layout:
         known = _dlpack_type(dtype)
         self.known = known is not None
         """Whether DLPack has a type for the elements."""
-        # Not if NumPy has two dtypes of this size, such as long and long long, or the dtype has metadata.
+        # False if NumPy has two dtypes of this size, such as long and long long, or the dtype has metadata.
         self._numpy_reads = _NUMPY_READS and known is not None and numpy_type(*known) is dtype
-        # As the array interface shows them: NumPy has no string for a dtype that it does not read, so as bytes.
+        # Shape and type for the array interface. NumPy has no string for a dtype that it does not read: pass bytes.
         self._elements = (shape, dtype.str) if self._numpy_reads else ((self.nbytes,), "|u1")
-        # Type, number of axes and lengths, as `syncedmem_to_dlpack` takes them: of the elements, or else of their bytes.
+        # Type, number of axes and lengths for `syncedmem_to_dlpack`: of the elements, or of their bytes if DLPack lacks the type.
         lengths = (self.nbytes,) if known is None else shape
         self._arguments = *(known or _BYTE), len(lengths), ffi.new("int64_t[]", lengths)
 
@@ -100,26 +100,26 @@ class Layout:
         return bytes_of(self.dtype, self.shape)
 
     def tensor(self, handle: Handle, side: Side, kind: Kind, versioned: bool | None = None) -> Any:
-        """Performs an access and returns a new tensor with a version, which ends with the result; or, if `versioned` is given, a
-        capsule of one with or without.
+        """Performs an access and returns a new tensor with a version, which ends with the result. If `versioned` is given,
+        returns a capsule of a tensor with or without a version.
         """
         function, slot = _POINTER if versioned is None else _ADDRESS
         made = _allocate(slot)
         code, bits, ndim, lengths = self._arguments
         new, gc, destructor = _new, _gc, _DESTRUCTOR
         try:
-            # As `handle.call`, without the cost of a call.
+            # `handle.call`, inlined for speed.
             with handle._lock if handle._forks == _handle._forks else handle.alone:
                 pointer = handle.pointer if handle._pointer is None else handle._pointer
                 status = function(pointer, side, kind, code, bits, ndim, lengths, versioned is not False, made)
             if status != 0:
                 raise failure(status)
             tensor = made[0]
-            # Ctrl-C raises an exception after a call, such as a long copy: here the tensor has one owner before and after.
+            # Ctrl-C raises an exception after a call, such as a long copy: the tensor has one owner before and after each line.
             if versioned is None:
                 deleter = tensor.deleter
                 made = None
-                # As `_handle.owned`, in whose call an exception could come before the owner.
+                # `_handle.owned`, inlined: an exception in its call could come before the owner exists.
                 owner = gc(tensor, deleter)
                 _hide(owner)
                 return owner
@@ -135,7 +135,7 @@ class Layout:
     def on_host(self, handle: Handle, kind: Kind) -> npt.NDArray[Any]:
         """Performs an access and returns a NumPy array of the host side, which keeps the access alive."""
         if self._numpy_reads and (_NUMPY_WRITES or kind is Kind.READ):
-            # The quickest way.
+            # The fastest path.
             exported = _Exported()
             exported.capsule = self.tensor(handle, Side.HOST, kind, True)
             return np.from_dlpack(exported)
@@ -154,7 +154,7 @@ class Hold:
     __slots__ = ("_tensor", "address", "readonly")
 
     def __init__(self, handle: Handle, kind: Kind, layout: Layout) -> None:
-        # Not a capsule, which would free device memory with the GIL.
+        # No capsule: its destructor would free device memory with the GIL held.
         self._tensor = layout.tensor(handle, Side.DEVICE, kind)
         self.address: int = self._tensor.dl_tensor.data
         self.readonly = kind is Kind.READ
@@ -199,18 +199,18 @@ def bytes_of(dtype: DType, shape: Shape) -> int:
     return dtype.itemsize * math.prod(shape)
 
 
-def lend(handle: Handle, taken: _capsules.Taken) -> None:
-    """Lends a tensor to the object, which calls its deleter when it releases the memory."""
+def set_tensor(handle: Handle, taken: _capsules.Taken) -> None:
+    """Sets a tensor's memory as a side of the object, which calls the deleter when it releases the memory."""
     with handle.alone:
         pointer = handle.pointer
-        lends, tensor, versioned = lib.syncedmem_set_dlpack, taken.tensor, taken.versioned
-        # First: if Python is interrupted in between, the tensor has at most one owner.
+        set_dlpack, tensor, versioned = lib.syncedmem_set_dlpack, taken.tensor, taken.versioned
+        # Before the call: if Python is interrupted in between, the tensor has at most one owner.
         try:
             taken.take()
         except BaseException:
             taken.give_back()
             raise
-        status = lends(pointer, tensor, versioned)
+        status = set_dlpack(pointer, tensor, versioned)
         if status != 0:
             taken.give_back()
         check(status)

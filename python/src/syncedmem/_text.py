@@ -1,4 +1,4 @@
-"""Text that the library writes, of any length, names of any bytes, and tables for notebooks."""
+"""Text of any length from the library, names of any bytes, and tables for notebooks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ._library import ffi
 
 
 def read_text(write: Callable[[Any, int, Any], None]) -> str:
-    """The text of a function that takes a buffer, its capacity and an address for the whole length."""
+    """The text of a function that takes a buffer, its capacity and the address of the whole length."""
     length = ffi.new("size_t *")
     write(ffi.NULL, 0, length)
     while True:
-        # It may have grown meanwhile.
+        # The text may have grown since the first call.
         capacity = length[0] + 1
         text = ffi.new("char[]", capacity)
         write(text, capacity, length)
@@ -24,13 +24,13 @@ def read_text(write: Callable[[Any, int, Any], None]) -> str:
 
 
 def escaped(name: Union[str, bytes]) -> str:
-    """A name as the library's strings have it: bytes that are no UTF-8, NULs, and each `%` before two hexadecimal digits as `%BE`."""
+    """A name as in the library's strings: `%BE` for each byte that is not UTF-8, for NULs, and for a `%` before two hexadecimal digits."""
     text = name if isinstance(name, str) else name.decode("utf-8", "surrogateescape")
     return re.sub(r"%(?=[0-9A-Fa-f]{2})|\0|[\udc80-\udcff]", lambda found: f"%{ord(found[0]) & 0xFF:02X}", text)
 
 
 def table(title: str, head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table of HTML."""
+    """An HTML table."""
 
     def row(tag: str, cells: Iterable[object]) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"

@@ -1,4 +1,4 @@
-"""Memory of other libraries as a side of a SyncedMemory: what can be lent, and when it is let go."""
+"""Memory of other libraries as a side of a SyncedMemory: what can be borrowed, and when it is released."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.once
 
 @pytest.mark.parametrize("dtype", ["u1", "f8", ">f4", "M8[ns]", "S8", [("x", "<i4"), ("y", "f4")]])
 @pytest.mark.parametrize("shape", ["flat", "square"])
-def test_arrays_of_every_type_and_shape_can_be_lent(dtype: Any, shape: str) -> None:
+def test_arrays_of_every_type_and_shape_can_be_borrowed(dtype: Any, shape: str) -> None:
     size = 128 // np.dtype(dtype).itemsize
     array = np.zeros(size if shape == "flat" else (size // 2, 2), dtype)
     mem = SyncedMemory(128)
@@ -31,7 +31,7 @@ def test_arrays_of_every_type_and_shape_can_be_lent(dtype: Any, shape: str) -> N
     assert array.tobytes() == b"1" * 128
 
 
-def test_any_writable_buffer_can_be_lent() -> None:
+def test_any_writable_buffer_can_be_borrowed() -> None:
     for buffer in (bytearray(96), memoryview(bytearray(96)), arrays.array("f", [0] * 24), mmap.mmap(-1, 96), (ctypes.c_float * 24)()):
         mem = SyncedMemory(96)
         mem.set_cpu_data(buffer)
@@ -47,12 +47,12 @@ def test_any_writable_buffer_can_be_lent() -> None:
     buffer.append(1)
 
 
-@pytest.mark.parametrize("lent", [None, 12, "text", [0] * 96, object(), {}, np.array([None] * 12), iter(b"")])
-def test_what_is_no_memory_is_a_type_error(lent: Any) -> None:
-    uses: list[Any] = [SyncedMemory(96).set_cpu_data, syncedmem.from_dlpack, lambda lent: syncedmem.from_dlpack(lent, copy=True)]
+@pytest.mark.parametrize("source", [None, 12, "text", [0] * 96, object(), {}, np.array([None] * 12), iter(b"")])
+def test_what_is_no_memory_is_a_type_error(source: Any) -> None:
+    uses: list[Any] = [SyncedMemory(96).set_cpu_data, syncedmem.from_dlpack, lambda source: syncedmem.from_dlpack(source, copy=True)]
     for use in uses:
         with pytest.raises(TypeError):
-            use(lent)
+            use(source)
 
 
 # --- deleters -------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_a_producer_that_knows_no_versions_is_asked_again() -> None:
 
 # --- what is refused ---------------------------------------------------------------------------------------
 
-CANNOT_BE_LENT: dict[str, Any] = {
+CANNOT_BE_BORROWED: dict[str, Any] = {
     "transposed": np.zeros((6, 16), "u1").T,
     "with gaps": np.zeros(192, "u1")[::2],
     "backwards": np.zeros(96, "u1")[::-1],
@@ -125,18 +125,18 @@ CANNOT_BE_LENT: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("what", CANNOT_BE_LENT)
+@pytest.mark.parametrize("what", CANNOT_BE_BORROWED)
 def test_what_cannot_be_borrowed_is_a_buffer_error_and_stays_its_owners(what: str) -> None:
-    lent, mem = CANNOT_BE_LENT[what], SyncedMemory(96)
+    source, mem = CANNOT_BE_BORROWED[what], SyncedMemory(96)
     with pytest.raises(BufferError):
-        mem.set_cpu_data(lent)
+        mem.set_cpu_data(source)
     for copy in (None, False):
         with pytest.raises(BufferError):
-            syncedmem.from_dlpack(lent, copy=copy)
-    if isinstance(lent, np.ndarray):
-        view = syncedmem.from_dlpack(lent, copy=True)
-        assert view.shape == lent.shape and (view.cpu_data() == lent).all()
-    assert mem.head is Head.UNINITIALIZED and getattr(lent, "deleted", 0) == 0
+            syncedmem.from_dlpack(source, copy=copy)
+    if isinstance(source, np.ndarray):
+        view = syncedmem.from_dlpack(source, copy=True)
+        assert view.shape == source.shape and (view.cpu_data() == source).all()
+    assert mem.head is Head.UNINITIALIZED and getattr(source, "deleted", 0) == 0
 
 
 def test_a_memory_is_not_lent_to_itself() -> None:
@@ -151,9 +151,9 @@ def test_a_memory_is_not_lent_to_itself() -> None:
 @pytest.mark.parametrize("size", [0, 1, 95, 97, 192])
 def test_memory_of_another_size_is_a_value_error(size: int) -> None:
     producer, mem = Producer(bytes(size)), SyncedMemory(96)
-    for lent in (np.zeros(size, "u1"), bytearray(size), producer):
+    for source in (np.zeros(size, "u1"), bytearray(size), producer):
         with pytest.raises(ValueError):
-            mem.set_cpu_data(lent)
+            mem.set_cpu_data(source)
     assert mem.head is Head.UNINITIALIZED and producer.deleted == 0
 
 
@@ -178,7 +178,7 @@ IMPOSSIBLE: dict[str, dict[str, Any]] = {
 def test_a_tensor_that_cannot_be_is_refused_before_it_is_read(what: str, side: int, of_type: int) -> None:
     dtype = (UINT, 8, 1) if of_type == UINT else (FLOAT, 64, 1)
     producer = Producer(bytes(96), dtype=dtype, device=(side, 0), **IMPOSSIBLE[what])
-    uses: list[Any] = [SyncedMemory(96).set_cpu_data, syncedmem.from_dlpack, lambda lent: syncedmem.from_dlpack(lent, copy=True)]
+    uses: list[Any] = [SyncedMemory(96).set_cpu_data, syncedmem.from_dlpack, lambda source: syncedmem.from_dlpack(source, copy=True)]
     for use in uses:
         with pytest.raises(BufferError):
             use(producer)

@@ -18,11 +18,11 @@ _MOST_AXES = 64
 _ADDRESS_SPACE = 1 << 56
 _SIDES = {CPU: Side.HOST, CUDA_HOST: Side.HOST, CUDA: Side.DEVICE, CUDA_MANAGED: Side.DEVICE}
 
-# The library calls deleters without the GIL, as DLPack allows. Those of NumPy 1.22 and 1.23 do not acquire it.
-_NUMPY_LENDS = tuple(int(number) for number in np.__version__.split(".")[:2]) >= (1, 24)
+# The library calls deleters without the GIL, as DLPack allows. NumPy 1.22's and 1.23's do not acquire it.
+_NUMPY_CAN_BE_BORROWED = tuple(int(number) for number in np.__version__.split(".")[:2]) >= (1, 24)
 
 
-class Lent:
+class Borrowed:
     """Memory that an object exports by DLPack or by the buffer protocol, before a `SyncedMemory` borrows it."""
 
     __slots__ = ("_whole", "nbytes", "readonly", "shape", "side", "strides", "taken")
@@ -58,7 +58,7 @@ class Lent:
             raise BufferError(f"the tensor's shape makes no sense: {self.shape}, of elements of {itemsize} bytes")
         if self.nbytes and not tensor.data:
             raise BufferError(f"the tensor has {self.nbytes} bytes, and its data is NULL")
-        # aarch64 keeps a tag in the address's highest bits.
+        # On aarch64 the highest bits of an address may hold a tag.
         first = last = tensor.data % _ADDRESS_SPACE + tensor.byte_offset
         if self.strides is None or not self.nbytes:
             last += self.nbytes
@@ -73,7 +73,7 @@ class Lent:
 
     @property
     def dtype(self) -> DType:
-        """The type of an element; `BufferError` if NumPy has none. Borrowing the memory does not need it."""
+        """The type of an element. Raises `BufferError` if NumPy has none; the memory can be borrowed without it."""
         if self._whole is not None:
             return self._whole.dtype
         given = self.taken.tensor.dl_tensor.dtype
@@ -94,7 +94,7 @@ class Lent:
             where = {Side.HOST: "the host", Side.DEVICE: "a device"}
             raise BufferError(f"the memory is on {where[self.side]}, and {where[side]}'s was asked for")
         if self.readonly:
-            raise BufferError("the memory is read-only, and copies from the other side are written to what is lent")
+            raise BufferError("the memory is read-only, and copies from the other side are written to it")
         if not self.contiguous:
             raise BufferError(f"the memory is not contiguous in C's order: shape {self.shape}, strides {self.strides}")
         if self.nbytes != nbytes:
@@ -124,14 +124,14 @@ class Lent:
 class _Strided:
     """Host memory of another library, for NumPy."""
 
-    __slots__ = ("__array_interface__", "_lent")
+    __slots__ = ("__array_interface__", "_borrowed")
 
-    def __init__(self, lent: Lent, strides: Shape | None) -> None:
-        self._lent = lent
+    def __init__(self, borrowed: Borrowed, strides: Shape | None) -> None:
+        self._borrowed = borrowed
         self.__array_interface__ = {
-            "shape": lent.shape,
-            "typestr": lent.dtype.str,
-            "data": (lent.address, True),
+            "shape": borrowed.shape,
+            "typestr": borrowed.dtype.str,
+            "data": (borrowed.address, True),
             "strides": strides,
             "version": 3,
         }
@@ -169,7 +169,7 @@ def _whole_buffer(source: Any) -> npt.NDArray[Any]:
     if whole.dtype.hasobject:
         raise TypeError(f"{whole.dtype} refers to Python objects, which a SyncedMemory cannot hold")
     if not whole.flags.writeable:
-        raise BufferError("the memory is read-only, and copies from the other side are written to what is lent")
+        raise BufferError("the memory is read-only, and copies from the other side are written to it")
     if not whole.flags.c_contiguous:
         raise BufferError("the memory is not contiguous in C's order")
     return whole
@@ -177,8 +177,8 @@ def _whole_buffer(source: Any) -> npt.NDArray[Any]:
 
 def _capsule_of_array(array: npt.NDArray[Any]) -> object:
     """A capsule of an array's bytes, because NumPy has dtypes that DLPack lacks."""
-    if not _NUMPY_LENDS:
+    if not _NUMPY_CAN_BE_BORROWED:
         raise BufferError(
-            f"NumPy {np.__version__} cannot lend its memory: 1.24 is the first that takes it back from a thread without the GIL"
+            f"NumPy {np.__version__} does not let others borrow its memory: 1.24 is the first that takes it back from a thread without the GIL"
         )
     return array.reshape(-1).view(np.uint8).__dlpack__()
