@@ -1,4 +1,4 @@
-// Caffe's mode decides whether host memory is page-locked, in each way that a Caffe gets into a process. PROBE_* are builds of
+// Caffe's mode decides whether host memory is page-locked, however a Caffe gets into the process. PROBE_* are builds of
 // lookalike/mode_probe.cpp; CAFFE_* are stand-ins for libcaffe.
 #include <csignal>
 #include <string>
@@ -19,7 +19,7 @@ const std::string preloaded = "LD_PRELOAD='" SYNCEDMEM_LIBRARY "'";
 /// The stand-in's own SyncedMemory prints this at exit if it was never called.
 const std::string replaced = "original construct=0 destroy=0 cpu_data=0 mutable_cpu_data=0 set_cpu_data=0\n";
 
-/// Blocks in both modes, and on a thread with another mode.
+/// Allocates blocks in both modes, and on a thread with another mode.
 const std::string both_modes = " cpu block:100 block:100000 gpu block:100 block:100000 thread:100 cpu block:100000";
 const std::string follows_the_mode =
     "block 100 pageable\nblock 100000 pageable\nblock 100 pinned\nblock 100000 pinned\nthread 100 pageable\n"
@@ -88,7 +88,7 @@ TEST(TheModeOfACaffe, ThatIsNeitherMeansPageable) {
          "block 100 pageable\nblock 100 pageable\nblock 100 pageable\nblock 100 pinned\n");
 }
 
-// Get() makes the thread's cuBLAS handle.
+// Get() creates the thread's cuBLAS handle.
 TEST(TheModeOfACaffe, IsAskedOnceForABlockAndForNothingElse) {
   expect(run(PROBE_LINKED " gpu gets block:100 gets c gets cxx gets"),
          "gets 1\nblock 100 pinned\ngets 1\nc SYNCEDMEM_SUCCESS\ngets 0\ncxx has memory\ngets 0\n");
@@ -124,7 +124,7 @@ TEST(ACpuOnlyCaffe, LeavesTheCApiTheGpu) {
   expect(run(PROBE_OPENS " open:" CAFFE_CPU_ONLY " c"), "c SYNCEDMEM_SUCCESS\n");
 }
 
-// The packaged libcaffe is such a build.
+// The packaged libcaffe is built like this.
 TEST(ACpuOnlyCaffe, IsThatUnderAPreloadToo) {
   expect(run(PROBE_PRELOADED_CPU_ONLY " gpu gets block:100 block:100000 gets c", preloaded),
          "gets 1\nblock 100 pageable\nblock 100000 pageable\ngets 0\nc SYNCEDMEM_SUCCESS\n" + replaced);

@@ -1,5 +1,5 @@
-// Death tests on the simulated driver: each fatal error prints Caffe's own words in glog's format and aborts, or throws
-// if the policy says so.
+// Death tests on the simulated driver: each fatal error prints Caffe's words in glog's format and aborts, or throws if the
+// policy says so.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// The layout of one generation of Caffe's class while the device is in use: pointers, flags, and nothing behind byte 32.
+// The layout of one generation of Caffe's class while the device is in use: pointers, flags, and no write after byte 31.
 #include <cstring>
 #include <vector>
 

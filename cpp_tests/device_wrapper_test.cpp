@@ -1,4 +1,4 @@
-// include/syncedmem.hpp with a GPU: what it adds to the C API.
+// The class of include/syncedmem.hpp with a GPU.
 #include <cstring>
 #include <new>
 #include <string>

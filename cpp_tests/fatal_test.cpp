@@ -1,4 +1,4 @@
-// Death tests: each fatal error of the C++ ABI prints Caffe's own words in glog's format, and aborts.
+// Death tests: each fatal error of the C++ ABI prints Caffe's words in glog's format, and aborts.
 #include <sys/resource.h>
 
 #include <cstdlib>

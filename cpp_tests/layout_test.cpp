@@ -1,5 +1,4 @@
-// The layout of one generation of Caffe's class: the library writes the fields that this header declares, and no other
-// byte.
+// The layout of one generation of Caffe's class: the library writes only the fields that this header declares.
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -33,7 +32,7 @@ constexpr std::size_t mapped = 3 << 20;
 
 bool is_all(const void* data, unsigned char value, std::size_t size) {
   const unsigned char* bytes = static_cast<const unsigned char*>(data);
-  // The first byte is right, and every other byte equals the one before it.
+  // Check the first byte, and that every other byte equals the one before it.
   return bytes[0] == value && std::memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
@@ -115,7 +114,7 @@ TEST_F(Layout, IsTrueAfterResizeWhichDiscardsAndGrowsAndNeverShrinks) {
 }
 
 TEST_F(Layout, DoesNotGrowWhileATensorIsInUse) {
-  /// How DLPack's `DLManagedTensorVersioned` begins.
+  /// The first members of DLPack's `DLManagedTensorVersioned`.
   struct Tensor {
     std::uint32_t version[2];
     void* context;

@@ -1,4 +1,4 @@
-// Page-locked host memory in the class's flag, and of CaffeMallocHost of both eras; more: tests/memory/device_pinned.rs.
+// Page-locked host memory in the class's flag, and from CaffeMallocHost of both eras. tests/memory/device_pinned.rs tests the rest.
 #include <cstdlib>
 #include <cstring>
 
@@ -21,7 +21,7 @@ unsigned char flag(const SyncedMemory& memory, std::size_t byte) {
   return reinterpret_cast<const unsigned char*>(&memory)[byte];
 }
 
-/// In GPU mode, set by syncedmem_set_mode().
+/// Runs in GPU mode, set by syncedmem_set_mode().
 class Pinned : public DeviceTest {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
-// Exit status and output of processes that end in the ways that EXITS and OPENS_PLUGIN get as an argument. Forks:
-// tests/process/device_fork.rs; the end of Python: python/tests/test_shutdown.py.
+// Exit status and output of processes that end in each way that EXITS and OPENS_PLUGIN know. tests/process/device_fork.rs tests
+// forks, python/tests/test_shutdown.py the end of Python.
 #include <cstdlib>
 #include <string>
 

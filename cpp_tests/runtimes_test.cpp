@@ -1,4 +1,4 @@
-// The library throws with the C++ runtime of the object that called. If it cannot find that one, it aborts with a
+// The library throws with the C++ runtime of the calling program or library. If it cannot find that runtime, it aborts with a
 // sentence. A callback that throws needs no search.
 #include <string>
 
@@ -33,7 +33,7 @@ void expect_caught(const std::string& command, const std::string& expected, cons
   EXPECT_EQ(outcome.output, expected) << command << ": " << outcome;
 }
 
-/// A program that opened nothing before, or another runtime in either scope.
+/// Runs a program that opened nothing before, or another runtime in either scope.
 void expect_caught_beside(const std::string& program, const std::string& other) {
   for (const std::string& beside : {std::string(), " " + other + " local", " " + other + " global"}) {
     expect_caught(program + " policy" + beside, caught);
@@ -41,7 +41,7 @@ void expect_caught_beside(const std::string& program, const std::string& other) 
   }
 }
 
-/// The same if the program's runtime cannot be found.
+/// Runs a program whose runtime cannot be found.
 void expect_refused_beside(const std::string& program, const std::string& other) {
   for (const std::string& beside : {std::string(), " " + other + " local", " " + other + " global"}) {
     const Outcome outcome = throwing(program + " policy" + beside);

@@ -1,4 +1,4 @@
-// Failures with SYNCEDMEM_ON_ERROR=throw, which CTest sets, and failures that a callback takes over.
+// Failures with SYNCEDMEM_ON_ERROR=throw, which CTest sets, and failures that a callback handles.
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -14,14 +14,14 @@ using caffe::SyncedMemory;
 
 constexpr std::size_t absurd = ~std::size_t(0);
 
-/// Counts what is destroyed while an exception passes.
+/// Counts destructors that run while an exception passes.
 struct Counted {
   explicit Counted(int* destroyed) : destroyed_(destroyed) {}
   ~Counted() { ++*destroyed_; }
   int* destroyed_;
 };
 
-/// Calls a function that fails, and swallows the line on standard error that comes before the exception.
+/// Calls a function that fails, and discards the line on standard error before the exception.
 template <typename Exception, typename Function>
 std::string text_of(Function fails) {
   ::testing::internal::CaptureStderr();

@@ -1,4 +1,4 @@
-// A handle is a caffe::SyncedMemory, and the other way round: both ABIs on one object.
+// A handle is a caffe::SyncedMemory and vice versa: both ABIs on one object.
 #include <cstring>
 #include <new>
 #include <string>

@@ -1,6 +1,6 @@
 /*
- * A program with the library linked in, which exports none of it and opens the shared library, whose path is its argument: one copy
- * ends an object that the other made. Both leave all blocks to malloc, and one of them says so.
+ * A program that has the static library, exports none of it, and opens the shared library at the path of its argument: one copy ends
+ * an object that the other made. Both allocate all blocks by malloc, and one of them says so.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 
 #include "syncedmem.h"
 
-/* The functions of one copy. */
+/* The functions of a copy. */
 typedef struct {
   const char *name;
   syncedmem_status_t (*construct)(void *, size_t, size_t, syncedmem_t **);
@@ -27,7 +27,7 @@ static void check(int is_right, const char *what, const Copy *copy, size_t bytes
   exit(1);
 }
 
-/* An object that `maker` made and touched, ended by `ender`. */
+/* Makes and touches an object with `maker`, and ends it with `ender`. */
 static void passes(const Copy *maker, const Copy *ender, size_t bytes) {
   uint64_t storage[8] = {0};
   size_t idle = 0;

@@ -1,4 +1,4 @@
-// include/syncedmem.hpp: what it adds to the C API.
+// The class of include/syncedmem.hpp.
 #include <unistd.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Blobs with a device: the shape there, memory of the caller's, and the count of sums that the host computed.
+// Blobs with a device: the shape on the device, the caller's memory, and the count of sums on the host.
 #include <cstdint>
 #include <cstring>
 #include <vector>

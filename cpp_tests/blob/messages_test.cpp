@@ -1,4 +1,4 @@
-// FromProto and ToProto with the classes that protoc generates: which fields win, and in which type values go.
+// FromProto and ToProto with the classes that protoc generates: the precedence of fields, and the type of values.
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
@@ -142,7 +142,7 @@ TEST(BlobMessages, OfAnUnshapedBlobAreRefused) {
   EXPECT_EQ(proto.data_size(), 1) << "the message is as it was";
 }
 
-// The faults of Caffe's Blob that are mended (docs/blob.md).
+// The fixed faults of Caffe's Blob (docs/blob.md).
 
 TEST(BlobUnlikeCaffe, DimensionsOf64BitsAreNotNarrowed) {
   Blob<float> blob({2});

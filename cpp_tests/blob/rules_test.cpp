@@ -1,5 +1,5 @@
-// What the class adds to the C API: its copies of the shape and of the memories, and what each failure throws. The
-// rules of shapes, sharing, copies and math are in tests/blob.
+// The C++ class over the C API: its copies of the shape and of the memories, and its exceptions. tests/blob has the rules of
+// shapes, sharing, copies and math.
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -13,10 +13,10 @@
 
 namespace caffe = syncedmem;
 
-/// Allocations of C++ that this thread still gets; below 0: all.
+/// Number of C++ allocations that still succeed on this thread; below 0, all do.
 static thread_local int allocations = -1;
 
-// Not inlined: the compiler would take free() for that of a block of another operator new.
+// Not inlined: the compiler would take free() for a mismatched operator delete.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   if (allocations == 0) throw std::bad_alloc();
   if (allocations > 0) --allocations;

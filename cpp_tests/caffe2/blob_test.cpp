@@ -1,4 +1,4 @@
-// Blob: types, ownership and exceptions of C++. The rules of blobs are in tests/caffe2/workspace_rules.rs.
+// Blob: types, ownership and exceptions of C++. tests/caffe2/workspace_rules.rs has the rules of blobs.
 #include <memory>
 #include <type_traits>
 #include <utility>

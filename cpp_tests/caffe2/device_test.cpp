@@ -1,4 +1,4 @@
-// The device's context and tensors in C++: which side each copy goes to. Their rules are in tests/caffe2/device_tensors.rs.
+// The device's context and tensors in C++: the side that each copy goes to. tests/caffe2/device_tensors.rs has the rules.
 #include "caffe2/support.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// The classes of protoc for Caffe2's devices, in the place of the header's own.
+// The header with protoc's classes of Caffe2's devices instead of its own.
 #include "caffe2/support.hpp"
 
 namespace {

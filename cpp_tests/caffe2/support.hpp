@@ -1,4 +1,4 @@
-// Shared by the suites of Caffe2's storage.
+// Helpers of the suites of Caffe2's storage.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "syncedmem/caffe2/compat.hpp"
 
-/// Its objects count themselves.
+/// Counts its live objects.
 class Counted {
  public:
   Counted() : value(7) { ++alive; }
@@ -22,7 +22,7 @@ class Counted {
   static int alive;
 };
 
-/// Its constructor throws once `left` objects were made.
+/// The constructor throws after `left` objects.
 class Throwing {
  public:
   Throwing() {

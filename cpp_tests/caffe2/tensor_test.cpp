@@ -1,5 +1,5 @@
-// What the class adds to the C API's tensors: dimensions, constructors, types, deleters and exceptions of C++. The rules of
-// memory and items are in tests/caffe2 (tensor_rules, sequences, mended).
+// The C++ class over the C API's tensors: dimensions, constructors, types, deleters and exceptions. tests/caffe2 has the rules of
+// memory and items.
 #include <algorithm>
 #include <climits>
 #include <limits>
@@ -126,7 +126,7 @@ TEST_F(TensorTest, FlagsSayWhatAnotherShapeKeeps) {
 TEST_F(TensorTest, DimensionsHave64Bits) {
   const TIndex large = static_cast<TIndex>(std::numeric_limits<int>::max()) + 1;
   TensorCPU tensor(Dims{large});
-  // 2 GiB of pages that are never written: they take no memory.
+  // 2 GiB of pages that are never written take no memory.
   EXPECT_NE(tensor.mutable_data<char>(), nullptr);
   EXPECT_EQ(tensor.nbytes(), static_cast<std::size_t>(large));
   EXPECT_EQ(tensor.dim(0), large);
@@ -160,13 +160,13 @@ TEST_F(TensorTest, ExternalMemoryIsGivenToItsDeleterOnce) {
 TEST_F(TensorTest, ANumberOfItemsIsTakenForACapacityOfThemAll) {
   float memory[6] = {0, 1, 2, 3, 4, 5};
   TensorCPU tensor(Dims{2, 3});
-  // What Caffe2's recurrent_network_op.h passes.
+  // Caffe2's recurrent_network_op.h passes this.
   tensor.ShareExternalPointer(memory, tensor.size());
   EXPECT_EQ(tensor.data<float>()[5], 5);
   EXPECT_EQ(tensor.capacity_nbytes(), sizeof memory);
   tensor.ShareExternalPointer(memory, sizeof memory - 1);
   EXPECT_EQ(tensor.capacity_nbytes(), sizeof memory);
-  // Neither the items' bytes nor their number.
+  // This is neither the items' bytes nor their number.
   EXPECT_THROW(tensor.ShareExternalPointer(memory, 5), EnforceNotMet);
 }
 
@@ -230,7 +230,7 @@ TEST_F(TensorTest, ItemsThatCannotBeAssignedAreNotCopied) {
   EXPECT_THROW(tensor.CopyFrom(source), EnforceNotMet);
 }
 
-// It fails with Caffe2 itself.
+// This fails with Caffe2 itself.
 TEST_F(TensorTest, ReserveOfItemsThatThrowKeepsTheItems) {
   Throwing::left = 1000;
   TensorCPU tensor(Dims{2});

@@ -24,7 +24,7 @@ class NotAssignable {
 }  // namespace
 
 namespace caffe2 {
-// Types need no registration here; code that registers them compiles.
+// Types need no registration with this header; code that registers them compiles.
 CAFFE_KNOWN_TYPE(Foo);
 CAFFE_KNOWN_TYPE(Counted);
 }  // namespace caffe2
@@ -90,7 +90,7 @@ TEST(TypeMetaTest, AConstructorThatThrowsLeavesNoItem) {
   Throwing::left = 2;
   EXPECT_FALSE(TypeMeta::Make<Throwing>().ctor()(place, 3));
   EXPECT_EQ(Throwing::alive, 0);
-  // The exception waits for a call that fails.
+  // The exception is kept until a call fails.
   EXPECT_THROW(detail::check(SYNCEDMEM_ERROR_INVALID_STATE), std::runtime_error);
   EXPECT_THROW(detail::check(SYNCEDMEM_ERROR_INVALID_STATE), EnforceNotMet);
 }

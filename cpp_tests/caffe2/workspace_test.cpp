@@ -1,4 +1,4 @@
-// Workspace: blobs and names in C++. Its rules are in tests/caffe2/workspace_rules.rs.
+// Workspace: blobs and names in C++. tests/caffe2/workspace_rules.rs has the rules.
 #include <memory>
 #include <unordered_map>
 

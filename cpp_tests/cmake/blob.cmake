@@ -3,8 +3,8 @@
 add_device_suite(blob bvlc_master blob/rules_test.cpp blob/device_test.cpp)
 run_test(blob.no_driver device blob.O2.shared "--gtest_filter=-BlobOnTheDevice.*")
 
-# add_protobuf_program(NAME SOURCE FOLDER PROTO): with the classes of protoc for FOLDER/PROTO.proto. Its own sources are compiled without the
-# warnings of this project.
+# add_protobuf_program(NAME SOURCE FOLDER PROTO): a program with protoc's classes of FOLDER/PROTO.proto, which are compiled without this
+# project's warnings.
 function(add_protobuf_program name source folder proto)
   find_package(Protobuf REQUIRED)
   add_custom_command(OUTPUT ${proto}.pb.cc ${proto}.pb.h
@@ -22,7 +22,7 @@ if(SYNCEDMEM_TESTS_PROTOBUF)
   add_protobuf_program(blob.protobuf blob/messages_test.cpp blob messages)
 endif()
 
-# The header alone, and as code written for Caffe includes it.
+# The header alone, and in code written for Caffe.
 add_header_program(blob.cxx11 -std=c++11 header/blob_alone.cpp)
 add_header_program(blob.cxx20 -std=c++20 header/blob_alone.cpp)
 add_header_program(blob.compat -std=c++11 header/blob_compat.cpp)

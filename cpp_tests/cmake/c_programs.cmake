@@ -1,4 +1,4 @@
-# A program in C.
+# A C program.
 
 add_executable(two_copies two_copies.c)
 target_link_libraries(two_copies PRIVATE syncedmem::static ${CMAKE_DL_LIBS})

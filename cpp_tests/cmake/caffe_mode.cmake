@@ -17,10 +17,10 @@ add_caffe(caffe_nvidia_cudnn MODULE "NVIDIA;WITH_CUDNN")
 add_caffe(caffe_nvidia_0_16 MODULE "NVIDIA;WITH_CUDNN;NVIDIA_0_16")
 add_caffe(caffe_nvidia_0_16_6 MODULE "NVIDIA;WITH_CUDNN;NVIDIA_0_16_6")
 add_caffe(caffe_cpu_only MODULE CPU_ONLY)
-# With its own syncedmem.cpp, which a preload takes the place of.
+# A stand-in with its own syncedmem.cpp, which a preload replaces.
 add_caffe(caffe_gpu_with_its_own SHARED "" lookalike/syncedmem.cpp)
 add_caffe(caffe_cpu_only_with_its_own SHARED CPU_ONLY lookalike/syncedmem.cpp)
-# Inside a program.
+# A stand-in inside a program.
 add_caffe(caffe_gpu_static OBJECT "")
 
 # add_probe(NAME DEFINITIONS [linked library or option…])

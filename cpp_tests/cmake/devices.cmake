@@ -1,13 +1,13 @@
 # The device half: suites on the simulated driver and without any.
 
-# add_device_suite(NAME GENERATION SOURCE…): its builds as tests on the simulated driver, linked with the shared library; for the newest
-# generation with the static one too, and with the driver's own functions only, as on a GPU.
+# add_device_suite(NAME GENERATION SOURCE…): tests on the simulated driver, linked with the shared library; for the newest generation also
+# with the static one, and with only the functions of a real driver.
 function(add_device_suite name generation)
   compile_suite(${name}.O2 O2 ${generation} ${ARGN})
   link_suite(${name}.O2.shared ${name}.O2 syncedmem::syncedmem ${CMAKE_DL_LIBS})
   run_simulated(${name}.O2.shared device ${name}.O2.shared)
   if(generation IN_LIST watched AND SYNCEDMEM_TESTS_VALGRIND)
-    # These tests allocate in C++ where memcheck does.
+    # These tests allocate in C++, as memcheck does.
     run_under_valgrind(${name} ${name}.O2.shared "--gtest_filter=-BlobFailures.*")
     on_the_simulated_driver(valgrind.${name})
     set_tests_properties(valgrind.${name} PROPERTIES COST 100)
@@ -28,25 +28,25 @@ function(add_device_suite name generation)
   endif()
 endfunction()
 
-# A generation's states and layout.
+# The states and layout of each generation.
 foreach(generation IN LISTS generations)
   add_device_suite(device.${generation} ${generation} device_layout_test.cpp)
 endforeach()
-# Page-locked memory and the wrapper. Threads, contexts and copies in flight: tests/object, tests/cuda, tests/copy.
+# Page-locked memory and the wrapper. tests/object, tests/cuda and tests/copy test threads, contexts and copies in flight.
 add_device_suite(device_use bvlc_master device_wrapper_test.cpp pinned_test.cpp)
 
-# Programs that die on purpose.
+# Programs that abort on purpose.
 compile_suite(device_fatal.O2 O2 bvlc_master device_fatal_test.cpp)
 link_suite(device_fatal.O2.shared device_fatal.O2 syncedmem::syncedmem ${CMAKE_DL_LIBS})
 run_simulated(device_fatal.O2.shared device device_fatal.O2.shared)
 
-# The suites of the host half, with a driver at hand.
+# The host suites, with a driver in the process.
 foreach(generation IN LISTS generations)
   run_simulated(memory.${generation}.with.driver suite memory.${generation}.O2.shared)
 endforeach()
 run_simulated(abis.with.driver suite abis.O2.shared)
 
-# Processes that end.
+# Exit of processes.
 add_executable(exits processes/exits.cpp)
 add_library(plugin MODULE processes/plugin.cpp)
 add_library(plugin_static MODULE processes/plugin.cpp)

@@ -4,12 +4,12 @@ find_program(SYNCEDMEM_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.car
 if(NOT SYNCEDMEM_CARGO)
   message(FATAL_ERROR "cargo was not found: it builds the simulated driver. Name it with -DSYNCEDMEM_CARGO=…")
 endif()
-# In the library's Cargo folder, where other tests have built it too; an installed library has none.
+# The simulated driver is built in the library's Cargo folder, as by other tests; an installed library has none.
 set(simulated_cargo_dir "${CMAKE_CURRENT_BINARY_DIR}/simulated_driver/cargo")
 if(SYNCEDMEM_CARGO_DIR)
   set(simulated_cargo_dir "${SYNCEDMEM_CARGO_DIR}")
 endif()
-# The folder that programs get in LD_LIBRARY_PATH.
+# This folder is in the tests' LD_LIBRARY_PATH.
 set(simulated_driver_dir "${CMAKE_CURRENT_BINARY_DIR}/simulated_driver/lib")
 file(MAKE_DIRECTORY "${simulated_driver_dir}")
 add_custom_target(simulated_driver ALL
@@ -21,7 +21,7 @@ add_custom_target(simulated_driver ALL
   USES_TERMINAL VERBATIM)
 include_directories("${CMAKE_CURRENT_SOURCE_DIR}/../crates/simulated-cuda/include")
 
-# on_the_simulated_driver(TEST…): from now on these tests find it.
+# on_the_simulated_driver(TEST…): these tests find the simulated driver.
 function(on_the_simulated_driver)
   foreach(test IN LISTS ARGN)
     set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${simulated_driver_dir}")
@@ -35,7 +35,7 @@ function(run_simulated name label program)
   on_the_simulated_driver(${name})
 endfunction()
 
-# without_a_driver(): every other test finds none; where the machine has one, it shows no device.
+# without_a_driver(): all other tests find no driver; the driver of a machine that has one shows no device.
 function(without_a_driver)
   get_property(tests DIRECTORY PROPERTY TESTS)
   foreach(test IN LISTS tests)

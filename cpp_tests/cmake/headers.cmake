@@ -8,7 +8,7 @@ function(add_header_program name standard)
   run_test(${name} header ${name})
 endfunction()
 
-# The option comes behind the one that CMake adds for the project's own standard, and wins.
+# The option follows the one that CMake adds for the project's standard, and so takes precedence.
 add_header_program(header.c99 -std=c99 header/alone.c)
 add_header_program(header.c11 -std=c11 header/alone.c)
 add_header_program(header.cxx11 -std=c++11 header/alone.cpp)

@@ -5,7 +5,7 @@ if(SYNCEDMEM_TESTS_VALGRIND)
   if(NOT VALGRIND)
     message(FATAL_ERROR "valgrind was not found: install it, or configure with -DSYNCEDMEM_TESTS_VALGRIND=OFF")
   endif()
-  # The library's tables are still reachable at exit, because they live as long as the process. Pointers lead to the middle of Rust's
+  # The library's tables are still reachable at exit: they live as long as the process. Pointers lead into the middle of Rust's
   # hash tables, which valgrind calls possibly lost.
   set(memcheck "${VALGRIND}" --tool=memcheck --quiet --error-exitcode=99 --leak-check=full
     --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect
@@ -18,7 +18,7 @@ function(run_test name label program)
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 120)
 endfunction()
 
-# tell(TEST TARGET…): the test has the path of each target, in a definition with the target's name in capitals.
+# tell(TEST TARGET…): defines the path of each target for the test, under the target's name in capitals.
 function(tell test)
   foreach(target IN LISTS ARGN)
     string(TOUPPER ${target} name)
@@ -28,7 +28,7 @@ function(tell test)
   endforeach()
 endfunction()
 
-# run_under_valgrind(NAME PROGRAM [argument…]). COST lets CTest begin with the longest tests, so that
+# run_under_valgrind(NAME PROGRAM [argument…]). CTest starts tests with a high COST first, so that
 # no processor is idle at the end.
 function(run_under_valgrind name program)
   if(SYNCEDMEM_TESTS_VALGRIND)

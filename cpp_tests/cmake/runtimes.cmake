@@ -8,11 +8,11 @@ if(SYNCEDMEM_TESTS_LIBCXX)
     message(FATAL_ERROR "libc++ was not found: install it (Debian packages libc++-dev and libc++abi-dev), or configure \
 with -DSYNCEDMEM_TESTS_LIBCXX=OFF")
   endif()
-  # Its headers in place of the compiler's own.
+  # libc++'s headers replace the compiler's.
   add_library(libcxx INTERFACE)
   target_compile_options(libcxx INTERFACE -nostdinc++ -isystem "${LIBCXX_INCLUDE}")
   target_link_libraries(libcxx INTERFACE -nodefaultlibs "${LIBCXX}" "${LIBCXXABI}" m c gcc_s gcc c)
-  # Linked in whole, with LLVM's unwinder; the library uses GCC's.
+  # The runtime is linked in whole, with LLVM's unwinder; the library uses GCC's.
   get_filename_component(libcxx_dir "${LIBCXX}" REALPATH)
   get_filename_component(libcxx_dir "${libcxx_dir}" DIRECTORY)
   add_library(libcxx_static INTERFACE)
@@ -44,7 +44,7 @@ endfunction()
 # add_wraps(NAME [linked library or option…])
 function(add_wraps name)
   add_library(wraps.${name} SHARED runtimes/wraps.cpp)
-  # wraps.cpp refers to none of them.
+  # Keep libraries that wraps.cpp does not refer to.
   target_link_options(wraps.${name} PRIVATE -Wl,--no-as-needed)
   target_link_libraries(wraps.${name} PRIVATE syncedmem::syncedmem ${ARGN})
   tell(runtimes wraps.${name})
@@ -62,7 +62,7 @@ add_plugin(hidden -static-libstdc++ -Wl,--exclude-libs,ALL)
 add_wraps(shared)
 add_wraps(indirect -nodefaultlibs wraps.shared c)
 add_wraps(nothing -nodefaultlibs c)
-# The program has a hidden runtime of its own; a library that it needs has another.
+# The program has a hidden runtime; a library that it needs has another.
 add_catches(hidden_beside_shared syncedmem::syncedmem -static-libstdc++ -Wl,--exclude-libs,ALL
   -Wl,--no-as-needed wraps.shared)
 if(SYNCEDMEM_TESTS_LIBCXX)

@@ -1,18 +1,18 @@
-# The GoogleTest suites. A suite is compiled for each generation of Caffe's class, because all generations have one name: as users build it,
-# and with AddressSanitizer.
+# The GoogleTest suites. A suite is compiled for each generation of Caffe's class, because all generations have the same name: as users build
+# it, and with AddressSanitizer.
 
 set(generations bvlc_master bvlc_rc3 bvlc_rc2 bvlc_v0_9 nvidia_0_12 nvidia_0_15 faster_rcnn caffe_on_spark yjxiong)
-# Those that AddressSanitizer and valgrind see: the newest, and one whose constructor is inlined into its users.
+# AddressSanitizer and valgrind check these generations: the newest, and one with an inline constructor.
 set(watched bvlc_master bvlc_rc2)
 set(builds O2)
 set(options_O2 -O2)
 if(SYNCEDMEM_TESTS_ASAN)
   list(APPEND builds asan)
-  # Without optimization: every access of the source stays to be checked, and no constructor is inlined.
+  # Without optimization every access of the source is checked, and no constructor is inlined.
   set(options_asan -O0 -g1 -fsanitize=address)
 endif()
 
-# GoogleTest's own header is half of a suite's compilation: compiled once for each build.
+# GoogleTest's header takes half of a suite's compilation: precompile it once for each build.
 file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/gtest_header.cpp" CONTENT "// Only the header is wanted.\n")
 foreach(build IN LISTS builds)
   add_library(gtest_header.${build} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/gtest_header.cpp")
@@ -21,7 +21,7 @@ foreach(build IN LISTS builds)
   target_precompile_headers(gtest_header.${build} PRIVATE <gtest/gtest.h>)
 endforeach()
 
-# compile_suite(NAME BUILD GENERATION SOURCE…): objects, compiled once however often they are linked.
+# compile_suite(NAME BUILD GENERATION SOURCE…): objects that are compiled once and linked several times.
 function(compile_suite name build generation)
   add_library(${name} OBJECT ${ARGN})
   target_compile_definitions(${name} PRIVATE GENERATION="generations/${generation}.hpp")
@@ -36,7 +36,7 @@ function(link_suite name objects library)
   target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main Threads::Threads ${ARGN})
 endfunction()
 
-# add_suite(NAME GENERATION SOURCE…): its builds as tests, linked with the shared library, and for the newest generation with the static one.
+# add_suite(NAME GENERATION SOURCE…): tests of each build, linked with the shared library, and for the newest generation with the static one.
 function(add_suite name generation)
   compile_suite(${name}.O2 O2 ${generation} ${ARGN})
   link_suite(${name}.O2.shared ${name}.O2 syncedmem::syncedmem)
@@ -64,7 +64,7 @@ endforeach()
 add_suite(abis bvlc_master two_abis_test.cpp wrapper_test.cpp)
 run_under_valgrind(abis abis.O2.shared)
 
-# Programs that abort on purpose; valgrind would find nothing in them.
+# Programs that abort on purpose, without valgrind.
 add_suite(fatal bvlc_master fatal_test.cpp)
 add_suite(fatal.nvidia_0_15 nvidia_0_15 fatal_test.cpp)
 
@@ -77,7 +77,7 @@ foreach(test IN LISTS tests)
   endif()
 endforeach()
 
-# The same tests with other settings for host blocks.
+# The host tests with other settings of host blocks.
 foreach(choice SYNCEDMEM_HOST_BLOCKS=malloc)
   string(REGEX REPLACE "SYNCEDMEM_|=.*" "" name ${choice})
   run_test(memory.with.${name} suite memory.bvlc_master.O2.shared)

@@ -1,5 +1,5 @@
-/* A tool as NVTX 3 describes one: it takes what it wants to see, and adds a line for each call to the file that
-   FAKE_PROFILER names. The declarations are written from the protocol, not from the library. */
+/* An NVTX 3 tool that adds a line for each call to the file that FAKE_PROFILER names. The declarations follow the protocol, not the
+   library. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,6 @@ int InitializeInjectionNvtx2(get_table_t get_table) {
       say("wrong module\n");
       return 0;
     }
-    /* Each slot can be written to. */
     for (number = 1; number < count; number++) *table[number] = 0;
   }
   say("initialize\n");

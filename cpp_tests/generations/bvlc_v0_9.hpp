@@ -1,4 +1,4 @@
-// The class as BVLC v0.9 declares it: 32 bytes, no flag at all, nothing can be borrowed, inline constructors.
+// The class as BVLC v0.9 declares it: 32 bytes, no flag, no borrowed memory, inline constructors.
 #define GENERATION_BYTES 32
 #define GENERATION_GARBAGE_FROM 28
 #define GENERATION_FIELDS

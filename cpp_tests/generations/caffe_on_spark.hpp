@@ -1,4 +1,4 @@
-// The class as CaffeOnSpark declares it: BVLC's, and a second device number in what was padding.
+// The class as CaffeOnSpark declares it: BVLC's, with a second device number in the padding.
 #define GENERATION_BYTES 40
 #define GENERATION_GARBAGE_FROM 31
 #define GENERATION_FIELDS \

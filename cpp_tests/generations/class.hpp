@@ -1,9 +1,9 @@
 // The class SyncedMemory as a generation of Caffe declares it. The generation's header defines:
-//   GENERATION_BYTES             its size, as the C++ ABI's table has it
+//   GENERATION_BYTES             its size, from docs/caffe-abi.md
 //   GENERATION_GARBAGE_FROM      the constructor does not write the bytes from here to byte 32
-//   GENERATION_FIELDS            the fields behind head_
+//   GENERATION_FIELDS            the fields after head_
 //   GENERATION_OFFSETS           their offsets
-// and, where the class has it, GENERATION_CONSTRUCTS_OUT_OF_LINE, GENERATION_BORROWS, GENERATION_BORROWS_ON_THE_DEVICE,
+// and, if the class has them, GENERATION_CONSTRUCTS_OUT_OF_LINE, GENERATION_BORROWS, GENERATION_BORROWS_ON_THE_DEVICE,
 // GENERATION_PUSHES_ON_A_STREAM, GENERATION_PUSHES_ON_ITS_OWN_STREAM, GENERATION_RESIZES.
 #ifndef GENERATIONS_CLASS_HPP
 #define GENERATIONS_CLASS_HPP

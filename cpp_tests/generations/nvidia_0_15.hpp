@@ -1,4 +1,4 @@
-// The class as the GPU builds of NVIDIA 0.15.12 to 0.15.14 declare it: 48 bytes, a stream of its own, and a push
+// The class as the GPU builds of NVIDIA 0.15.12 to 0.15.14 declare it: 48 bytes, with a stream and a push
 // without an argument.
 #define GENERATION_BYTES 48
 #define GENERATION_GARBAGE_FROM 32

@@ -1,4 +1,4 @@
-/* A first use of the header, in C and in C++. Includes only syncedmem.h itself. */
+/* A first use of syncedmem.h, in C and in C++, without any other include. */
 #include "syncedmem.h"
 
 static int use_the_header(void) {

@@ -1,4 +1,4 @@
-// The header of Blob alone: nothing is included before it, and nothing else. Each template is compiled.
+// The header of Blob alone, without any other include. Each template is compiled.
 #include "syncedmem/blob.hpp"
 
 template class syncedmem::Blob<float>;

@@ -1,4 +1,4 @@
-// Code as it is written for Caffe's Blob, which a header of its own declares ahead.
+// Code written for Caffe's Blob, with a forward declaration of it in a user's header.
 namespace caffe {
 template <typename Dtype>
 class Blob;
@@ -44,7 +44,7 @@ class Named : public caffe::Blob<float> {
 
 int main() {
   caffe::Blob<float> blob(1, 1, 1, kMaxBlobAxes);
-  Fill(&blob, 3);  // found by its arguments
+  Fill(&blob, 3);  // found by argument-dependent lookup
   if (Last(blob) != 3 || user::first(blob) != 3) return 1;
   user::Named named("weights", {2, 3});
   caffe::Blob<float>* base = &named;

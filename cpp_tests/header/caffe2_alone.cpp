@@ -1,4 +1,4 @@
-// Caffe2's C++ header alone: nothing is included before it, and nothing else.
+// Caffe2's C++ header alone, without any other include.
 #include "syncedmem/caffe2.hpp"
 
 int main() {

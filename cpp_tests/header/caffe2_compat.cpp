@@ -1,7 +1,7 @@
-// Code as it is written for Caffe2, on the header that takes the place of Caffe2's. Another unit has it too.
+// Code written for Caffe2, on the header that replaces Caffe2's. A second unit includes it too.
 #include <sstream>
 
-// A header of a user's that declares Caffe2's classes ahead.
+// A user's header with forward declarations of Caffe2's classes.
 namespace caffe2 {
 class Workspace;
 class Blob;
@@ -53,7 +53,7 @@ void WindowOf(Tensor<Context>* source, TIndex step, Tensor<Context>* window) {
   auto dims = source->dims();
   dims[0] = 1;
   window->Resize(dims);
-  // As many operators of Caffe2's do: the number of items, where bytes are meant.
+  // Many operators of Caffe2 pass the number of items where bytes are meant.
   window->ShareExternalPointer(source->template mutable_data<T>() + step * items, window->size());
 }
 
@@ -79,7 +79,7 @@ int main() {
   for (int at = 0; at < 6; ++at) matrix.mutable_data<float>()[at] = static_cast<float>(at);
   if (!contains(caffe2::why_not(matrix, 6), "2 dimensions are no vector. call Reshape")) return 5;
   caffe2::WindowOf<float>(&matrix, 1, &row);
-  Halve(&row);  // found by its argument
+  Halve(&row);  // found by argument-dependent lookup
   if (matrix.data<float>()[3] != 1.5f || caffe2::size_from_dim_(1, matrix.dims()) * caffe2::size_to_dim_(1, matrix.dims()) != 6) return 6;
   caffe2::DeviceOption option;
   option.set_device_type(caffe2::CPU);

@@ -1,4 +1,4 @@
-// Every header in a second translation unit, twice each.
+// Every header in a second translation unit, included twice.
 #include "syncedmem.hpp"
 #include "syncedmem/blob/compat.hpp"
 #include "syncedmem/caffe2/compat.hpp"
@@ -19,7 +19,7 @@ void fill(syncedmem::Blob<float>* blob) { blob->mutable_cpu_data()[0] = 1; }
 namespace caffe2 {
 
 TensorCPU* made_elsewhere(Workspace* ws) {
-  // One class with two names.
+  // The class has two names.
   syncedmem::caffe2::TensorCPU* tensor = ws->CreateBlob("tensor")->GetMutable<TensorCPU>();
   tensor->Resize(4);
   tensor->mutable_data<char>();

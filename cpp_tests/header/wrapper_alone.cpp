@@ -1,4 +1,4 @@
-// The C++ header alone: nothing is included before it, and nothing else.
+// The C++ header alone, without any other include.
 #include "syncedmem.hpp"
 
 int main() {

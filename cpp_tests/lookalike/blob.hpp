@@ -1,4 +1,4 @@
-// A small stand-in for libcaffe: blobs over SyncedMemory, as Caffe's are.
+// A small stand-in for libcaffe: blobs over SyncedMemory, as in Caffe.
 #ifndef LOOKALIKE_BLOB_HPP
 #define LOOKALIKE_BLOB_HPP
 
@@ -9,7 +9,7 @@
 
 namespace caffe {
 
-/// Only this library touches their memory.
+/// Only the stand-in's library touches its memory.
 class Blob {
  public:
   explicit Blob(std::size_t count);

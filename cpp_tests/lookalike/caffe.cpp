@@ -1,4 +1,4 @@
-// The stand-in's mode, and the marks of one Caffe or another.
+// The stand-in's mode, and the symbols that distinguish one Caffe from another.
 #include "caffe/common.hpp"
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace caffe {
 
 Caffe& Caffe::Get() {
   ++gets;
-  // Never destroyed: glibc does not unload a library whose destructors a thread has to run.
+  // Never destroyed: glibc does not unload a library while a thread must still run its destructors.
   static thread_local Caffe* caffe = new Caffe;
   return *caffe;
 }

@@ -1,4 +1,4 @@
-// A program on the stand-in: it uses blobs, and the stand-in's library uses their memory. tests/install/aarch64 runs it.
+// A program that uses blobs of the stand-in, whose library uses their memory. tests/install/aarch64 runs it.
 #include <cstdio>
 
 #include "blob.hpp"
@@ -13,7 +13,7 @@ bool inside(std::size_t count) {
   blob.fill(1);
   blob.fill(2);
   other.fill(5);
-  other.share_data(blob);  // gives its own block up
+  other.share_data(blob);  // releases its own block
   third.fill(2);
   const float sum = blob.sum();
   return other.sum() == sum && third.sum() == sum;

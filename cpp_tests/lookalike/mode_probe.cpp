@@ -6,7 +6,7 @@
 //   set:N            sets it to something else
 //   ours:N           sets the library's own mode, a syncedmem_mode_t
 //   block:BYTES      a new object's host memory: is it pinned?
-//   thread:BYTES     the same on a new thread
+//   thread:BYTES     block:BYTES on a new thread
 //   gets             the number of calls of Caffe::Get() since the last `gets`
 //   cxx              asks for device memory through the C++ ABI
 //   c                asks for device memory through the C API
@@ -52,7 +52,7 @@ void open(const std::string& library) {
   gets = reinterpret_cast<decltype(gets)>(dlsym(opened, "lookalike_gets"));
 }
 
-/// By the library and by the driver.
+/// Whether the memory is page-locked, by the library and by the driver.
 void block(const char* what, std::size_t bytes) {
   caffe::SyncedMemory memory(bytes);
   std::memset(memory.mutable_cpu_data(), 1, bytes);

@@ -1,4 +1,4 @@
-// The stand-in's own SyncedMemory for the CPU, by malloc, memset and free as the original, with counts of its calls.
+// The stand-in's own SyncedMemory for the CPU: malloc, memset and free as in the original, with counts of its calls.
 // The library replaces this file.
 #include <cstdio>
 #include <cstdlib>

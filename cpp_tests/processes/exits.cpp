@@ -1,5 +1,5 @@
-// Ends with objects on the device, as its argument says. Each process must exit with status 0 and no output: the
-// simulated driver aborts if it is called after its end.
+// Exits with objects on the device, in the way of its argument. Each process must exit with status 0 and no output: the
+// simulated driver aborts if it is called after its exit handler.
 #include <unistd.h>
 
 #include <condition_variable>
@@ -26,7 +26,7 @@ void clear_at_exit() { to_be_cleared->clear(); }
 
 void clear_for_good() { delete to_be_cleared; }
 
-/// After the driver's end only host data is left.
+/// After the driver's exit handler only host data is usable.
 void use_at_exit() {
   for (syncedmem_t* object : to_be_cleared->all()) {
     syncedmem_head_t head = SYNCEDMEM_UNINITIALIZED;
@@ -47,7 +47,7 @@ void use_at_exit() {
   to_be_cleared->clear();
 }
 
-/// Destroys objects when a static destructor lets it.
+/// A thread that destroys objects once a static destructor starts it.
 class EndsOnAThread {
  public:
   void start() {
@@ -135,7 +135,7 @@ int main(int arguments, char** argument) {
     to_be_cleared->fill();
     to_be_cleared->clear();
   } else if (is(how, "while-blocks-age")) {
-    // The trimmer is giving blocks back when the process ends.
+    // The trimming thread is unmapping blocks when the process ends.
     syncedmem_set_pool_age(0);
     constructed_before_the_first_use.fill();
     for (int round = 0; round < 200; ++round) {

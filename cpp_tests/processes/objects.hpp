@@ -1,5 +1,5 @@
-// Objects in every state in which a process may leave them. Statuses are ignored: without a driver, host objects
-// remain.
+// Objects in every state in which a process may leave them. Statuses are ignored: without a driver only host objects
+// exist.
 #ifndef PROCESSES_OBJECTS_HPP
 #define PROCESSES_OBJECTS_HPP
 
@@ -27,7 +27,7 @@ class Objects {
     syncedmem_t* newer = create();           // on both, newer on the device
     host(newer);
     device(newer);
-    // The library prints once that memory cannot be page-locked.
+    // The library prints one line if memory cannot be page-locked.
     if (syncedmem_cuda_status(nullptr) == SYNCEDMEM_SUCCESS) syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
     syncedmem_t* pinned = create();          // page-locked
     host(pinned);

@@ -1,4 +1,4 @@
-// Opens the plugin TIMES times, uses it, and closes it again or leaves it open at exit.
+// Opens the plugin TIMES times, uses it, and closes it or leaves it open at exit.
 //
 //   opens_plugin PLUGIN TIMES closes|leaves
 #include <dlfcn.h>

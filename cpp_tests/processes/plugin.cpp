@@ -1,4 +1,4 @@
-// A library that uses the library, to be opened and closed.
+// A plugin that uses the library.
 #include "processes/objects.hpp"
 
 namespace {

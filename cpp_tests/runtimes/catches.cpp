@@ -1,8 +1,8 @@
-// Makes the library's C++ functions fail, and prints what it catches. A program, or with PLUGIN a library that a program opens.
+// Makes the library's C++ functions fail, and prints the caught exception. A program, or with PLUGIN a library that a program opens.
 //
 //   catches policy|callback [LIBRARY local|global|fails|wraps]
 //
-// LIBRARY is opened first; with `fails` it fails in the program's place, with `wraps` the program calls the library through it.
+// LIBRARY is opened first; with `fails` it makes the failing call, with `wraps` the program calls the library through it.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -23,7 +23,7 @@ struct Mine : std::exception {
   const char* what() const noexcept override { return "mine"; }
 };
 
-/// Counts what is destroyed while an exception passes.
+/// Counts destructors that run while an exception passes.
 struct Counted {
   explicit Counted(int* destroyed) : destroyed_(destroyed) {}
   ~Counted() { ++*destroyed_; }
@@ -61,7 +61,7 @@ extern "C" int catches(const char* how) {
   }
   caffe::SyncedMemory memory(8);
   say("cpu_data", [] { caffe::SyncedMemory(absurd).cpu_data(); });
-  // From the second access on the fast path is taken.
+  // The second access takes the fast path.
   memory.cpu_data();
   say("cpu_data again", [] { caffe::SyncedMemory(absurd).cpu_data(); });
   say("set_cpu_data", [&] { memory.set_cpu_data(nullptr); });

@@ -1,4 +1,4 @@
-// Caffe's host allocation functions of every generation as ordinary symbols; Caffe's header has them inline.
+// Caffe's host allocation functions of every generation as ordinary symbols. In Caffe's header they are inline.
 #ifndef SUPPORT_CAFFE_HOST_HPP
 #define SUPPORT_CAFFE_HOST_HPP
 

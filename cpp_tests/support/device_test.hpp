@@ -10,13 +10,13 @@
 
 #include "support/driver.hpp"
 
-/// Expectations of counters that a real driver lacks.
+/// Checks counters that a real driver lacks.
 #define EXPECT_COUNTED(counted, expected)  \
   if (!driver::is_simulated()) {           \
   } else                                   \
     EXPECT_EQ(counted, expected)
 
-/// For a test that lets the driver fail, or holds its streams.
+/// Fixture of tests that make the driver fail, or hold its streams.
 #define NEEDS_THE_SIMULATED_DRIVER() \
   if (!driver::is_simulated()) GTEST_SKIP() << "this needs the simulated driver"
 

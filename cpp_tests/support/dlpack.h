@@ -1,5 +1,5 @@
 /*
- * DLPack as another library sees it: the structures of its C ABI, and tensors to lend to the library. For C and C++.
+ * DLPack as another library sees it: the structures of its C ABI, and tensors for the library to borrow. For C and C++.
  */
 #ifndef SUPPORT_DLPACK_H
 #define SUPPORT_DLPACK_H
@@ -37,7 +37,7 @@ typedef struct DLManagedTensorVersioned {
   DLTensor tensor;
 } DLManagedTensorVersioned;
 
-/* Counts in the `int` that the context points to. */
+/* A deleter that counts in the `int` of the context. */
 static inline void count_deleted(DLManagedTensorVersioned *self) { ++*(int *)self->context; }
 
 /* A tensor of another library: `*elements` floats on the CPU, in one dimension. */

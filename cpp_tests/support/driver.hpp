@@ -29,7 +29,7 @@ inline void* library() {
   return opened;
 }
 
-/// A function of the driver's, by its name.
+/// A driver function by its name.
 struct Symbol {
   const char* name;
 
@@ -59,7 +59,7 @@ struct Api {
   Status (*cuStreamSynchronize)(Stream stream) = Symbol{"cuStreamSynchronize"};
 };
 
-/// Without their prefix.
+/// The simulated driver's controls, without their prefix.
 struct Controls {
   decltype(&simcuda_fail) fail = Symbol{"simcuda_fail"};
   decltype(&simcuda_clear_faults) clear_faults = Symbol{"simcuda_clear_faults"};
@@ -95,14 +95,14 @@ inline int devices() {
   return count;
 }
 
-/// If the process has the library's C API.
+/// Trims the library's pools if the process has its C API.
 inline void trim() {
   typedef int (*Trim)(int);
   const Trim trim = reinterpret_cast<Trim>(::dlsym(RTLD_DEFAULT, "syncedmem_trim"));
   if (trim != nullptr) trim(3 /* SYNCEDMEM_MEMORY_ALL */);
 }
 
-/// Without idle blocks.
+/// The simulated driver's account, after a trim.
 inline simcuda_account_t account() {
   trim();
   simcuda_account_t account = {};
@@ -115,7 +115,7 @@ inline void clear_log() {
   if (is_simulated()) simulator().clear_log();
 }
 
-/// Since the log was cleared, a line each.
+/// The calls since the log was cleared, one on each line.
 inline std::string log() {
   if (!is_simulated()) return "";
   std::vector<char> text(simulator().log(nullptr, 0) + 1);
@@ -129,7 +129,7 @@ inline void set_lag(unsigned microseconds) {
 
 inline Address address(const void* device_data) { return reinterpret_cast<Address>(device_data); }
 
-/// Current on this thread while this lives.
+/// Makes a context current on this thread while this lives.
 class Current {
  public:
   explicit Current(Context context) {
@@ -144,7 +144,7 @@ class Current {
   Context before_ = nullptr;
 };
 
-/// Retained while this lives.
+/// Retains a primary context while this lives.
 class Primary {
  public:
   explicit Primary(Device device) : device_(device) {
@@ -162,7 +162,7 @@ class Primary {
   Context context_ = nullptr;
 };
 
-/// After the work in the default stream; none if they cannot be read.
+/// The bytes at an address, after the work in the default stream. Empty if they cannot be read.
 inline std::vector<unsigned char> read(const void* device_data, std::size_t bytes) {
   std::vector<unsigned char> read(bytes);
   if (!bytes) return read;
@@ -178,7 +178,7 @@ inline std::vector<unsigned char> read(const void* device_data, std::size_t byte
   return read;
 }
 
-/// As a kernel in the default stream; whether that worked.
+/// Writes as a kernel in the default stream would. Returns whether that worked.
 inline bool write(void* device_data, const void* values, std::size_t bytes) {
   if (!bytes) return true;
   const Primary primary(0);
@@ -213,7 +213,7 @@ class Block {
   Address address_ = 0;
 };
 
-/// Non-blocking, like Caffe's prefetch stream.
+/// A non-blocking stream, like Caffe's prefetch stream.
 class NonBlockingStream {
  public:
   NonBlockingStream() {

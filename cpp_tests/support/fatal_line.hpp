@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-/// A line of glog's from `source` ("syncedmem.hpp"): `words` (a regular expression), then the library's report by
+/// A glog line from `source` ("syncedmem.hpp"): `words` (a regular expression), then the library's report by
 /// `function`.
 inline std::string fatal_line(const std::string& source, const std::string& words, const std::string& function) {
   std::string name = source;

@@ -1,5 +1,5 @@
-// Storage for one object, filled with a pattern and watched behind its 32nd byte; and the fixture of suites that look at an object of
-// GENERATION's class there.
+// Storage for one object, filled with a pattern and checked after byte 31, and the fixture of suites that inspect an object of GENERATION's
+// class.
 #ifndef SUPPORT_GUARDED_STORAGE_HPP
 #define SUPPORT_GUARDED_STORAGE_HPP
 
@@ -11,8 +11,8 @@
 
 #include GENERATION
 
-/// Room for an object between two guards, all 0xA5, in volatile bytes: a compiler may drop other stores before an
-/// object's life begins.
+/// Storage for an object between two guards, all 0xA5. The bytes are volatile: a compiler may drop other stores before an
+/// object's lifetime begins.
 class GuardedStorage {
  public:
   static constexpr unsigned char pattern = 0xA5;
@@ -22,17 +22,17 @@ class GuardedStorage {
 
   void* object() { return const_cast<unsigned char*>(bytes_ + front); }
 
-  /// From `begin` to byte 32, as a constructor may leave them.
+  /// Fills the bytes from `begin` to 31, which a constructor may leave unwritten.
   void spoil_from(std::size_t begin) {
     if (begin < touched) fill(front + begin, touched - begin);
   }
 
-  /// The bytes from 32 on, which the constructor may have written.
+  /// Notes the bytes from 32 on, which the constructor may have written.
   void note_tail() {
     for (std::size_t i = 0; i < tail; ++i) noted_[i] = bytes_[front + touched + i];
   }
 
-  /// The bytes from 32 on are as noted, and those before the object as filled.
+  /// Whether the bytes from 32 on are as noted, and those before the object as filled.
   bool is_intact() const {
     for (std::size_t i = 0; i < front; ++i) {
       if (bytes_[i] != pattern) return false;
@@ -46,7 +46,7 @@ class GuardedStorage {
   unsigned char byte(std::size_t at) const { return bytes_[front + at]; }
 
  private:
-  // An odd multiple of 8: no more alignment than objects need.
+  // An odd multiple of 8 gives the object no more alignment than it needs.
   static constexpr std::size_t front = 72;
   static constexpr std::size_t tail = 96;
 
@@ -58,7 +58,7 @@ class GuardedStorage {
   unsigned char noted_[tail] = {};
 };
 
-/// An object in guarded storage. Bytes that its constructor need not write have the guard's pattern.
+/// An object in guarded storage. Bytes that its constructor may leave unwritten have the guard's pattern.
 template <class Base>
 class LayoutOf : public Base {
  protected:
@@ -67,7 +67,7 @@ class LayoutOf : public Base {
   template <typename... Size>
   SyncedMemory& construct(Size... size) {
     object_ = new (storage_.object()) SyncedMemory(size...);
-    // The compiler may have written padding, or may not: the worst case is tested.
+    // The compiler may write padding or not: test the worst case.
     storage_.spoil_from(Generation::garbage_from);
     storage_.note_tail();
     return *object_;

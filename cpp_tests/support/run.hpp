@@ -29,7 +29,7 @@ inline std::string all_of(std::FILE* file) {
   return text;
 }
 
-/// `environment` is NAME=VALUE….
+/// Each string of `environment` is NAME=VALUE.
 inline Outcome run(const std::string& command, const std::string& environment = "") {
   Outcome result;
   std::FILE* output = std::tmpfile();
@@ -39,7 +39,7 @@ inline Outcome run(const std::string& command, const std::string& environment = 
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    // A limit for a program that hangs.
+    // Ends a program that hangs.
     alarm(300);
     dup2(fileno(output), STDOUT_FILENO);
     dup2(fileno(errors), STDERR_FILENO);

@@ -5,7 +5,7 @@
 //   CPU_ONLY             a CPU_ONLY build of BVLC's: at 16
 //   WITH_CUDNN           built with cuDNN, which changes nothing in BVLC's
 //   NVIDIA WITH_CUDNN    a GPU build of NVIDIA's, 0.13.1 to 0.15: at 40
-//   NVIDIA_0_16          a GPU build of NVIDIA's, 0.16.1 to 0.16.5: somewhere
+//   NVIDIA_0_16          a GPU build of NVIDIA's, 0.16.1 to 0.16.5: at another offset
 //   NVIDIA_0_16_6        a GPU build of NVIDIA's from 0.16.6 on: a static variable
 #ifndef LOOKALIKE_CAFFE_COMMON_HPP
 #define LOOKALIKE_CAFFE_COMMON_HPP
@@ -39,11 +39,11 @@ class Caffe {
   void* cudnn_handle_ = nullptr;
 #endif
 #ifdef NVIDIA_0_16
-  // A reader that takes this for the mode finds GPU.
+  // A reader that mistakes this for the mode finds GPU.
   long streams_[4] = {1, 1, 1, 1};
 #endif
 #endif
-  // Not 0: a reader finds no mode there.
+  // Not 0, so that a reader finds no mode here.
   std::shared_ptr<int> random_generator_ = std::make_shared<int>(0);
 #ifdef NVIDIA_0_16_6
   static Brew mode_;
@@ -70,7 +70,7 @@ void caffe_gpu_memcpy(const std::size_t size, const void* from, void* to);
 extern "C" {
 /// For programs that open the library at run time.
 void lookalike_set_mode(int mode);
-/// Calls of Get() since the last call of this function.
+/// Number of calls of Get() since the last call of this function.
 int lookalike_gets(void);
 }
 

@@ -1,4 +1,4 @@
-// In place of caffe/blob.hpp, common.hpp and syncedmem.hpp: what Caffe's own tests of Blob need of them.
+// Replaces caffe/blob.hpp, common.hpp and syncedmem.hpp for Caffe's own tests of Blob.
 #ifndef FOR_CAFFE_BLOB_HPP
 #define FOR_CAFFE_BLOB_HPP
 
@@ -9,7 +9,7 @@
 #include "caffe/proto/caffe.pb.h"
 #include "syncedmem/blob/compat.hpp"
 
-/// glog's LOG(FATAL): prints what is streamed to it, and ends the process.
+/// glog's LOG(FATAL): prints the streamed text, and ends the process.
 struct Fatal {
   ~Fatal() {
     std::cerr << std::endl;

@@ -1,4 +1,4 @@
-// In place of caffe/filler.hpp: the filler that Caffe's own tests of Blob use.
+// Replaces caffe/filler.hpp: the filler that Caffe's own tests of Blob use.
 #ifndef FOR_CAFFE_FILLER_HPP
 #define FOR_CAFFE_FILLER_HPP
 

@@ -1,4 +1,4 @@
-// In place of caffe/test/test_caffe_main.hpp: the types for which Caffe's own tests run.
+// Replaces caffe/test/test_caffe_main.hpp: the types for which Caffe's own tests run.
 #ifndef FOR_CAFFE_TEST_CAFFE_MAIN_HPP
 #define FOR_CAFFE_TEST_CAFFE_MAIN_HPP
 
