@@ -1,4 +1,4 @@
-/* The walk of Caffe's tutorial on blobs, one level up, through the C API: shapes, capacity, data and diff, sharing, and what is copied. */
+/* A walk through Caffe's Blob in the C API: shapes, capacity, data and diff, sharing, and copies. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static syncedmem_t *memory(const syncedmem_blob_t *blob, syncedmem_array_t array
   return mem;
 }
 
-/* One line: the step, the shape, where data and diff are, the capacity in bytes, and what was copied. */
+/* Prints one line: the step, the shape, the heads of data and diff, the capacity in bytes, and the copy. */
 static void show(const syncedmem_blob_t *blob, const char *step) {
   char shape[SYNCEDMEM_BLOB_SHAPE_STRING_BYTES];
   syncedmem_head_t data, diff;

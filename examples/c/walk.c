@@ -15,7 +15,7 @@ static void check(syncedmem_status_t status) {
 static const char *const heads[] = {"UNINITIALIZED", "HEAD_AT_CPU", "HEAD_AT_GPU", "SYNCED"};
 static uint64_t to_gpu, to_cpu;
 
-/* One line: the access, where the newest data is now, and the copies so far. */
+/* Prints one line: the access, the side with the newest data, and the numbers of copies. */
 static void show(const syncedmem_t *mem, const char *access) {
   syncedmem_head_t head;
   syncedmem_stats_t stats = {.size = sizeof stats};

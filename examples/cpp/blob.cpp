@@ -1,16 +1,13 @@
-// The walk of Caffe's tutorial on blobs, one level up, with the class of syncedmem/blob.hpp: shapes, capacity, data and diff, sharing, and
-// what is copied.
+// A walk through Caffe's Blob with the class of syncedmem/blob.hpp: shapes, capacity, data and diff, sharing, and copies.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 
-// snippet:begin
 #include "syncedmem/blob.hpp"
-// snippet:end
 
 namespace {
 
-// One line: the step, the shape, where data and diff are, the capacity in bytes, and what was copied.
+// Prints one line: the step, the shape, the heads of data and diff, the capacity in bytes, and the copy.
 void show(const syncedmem::Blob<float>& blob, const char* step) {
   static const char* const heads[] = {"UNINITIALIZED", "HEAD_AT_CPU", "HEAD_AT_GPU", "SYNCED"};
   static unsigned long long to_gpu, to_cpu;
@@ -27,11 +24,9 @@ void show(const syncedmem::Blob<float>& blob, const char* step) {
 }
 
 void walk() {
-  // snippet:begin
   syncedmem::Blob<float> blob(2, 3, 4, 5);
   std::fill_n(blob.mutable_cpu_data(), blob.count(), 1.0f);
   const float sum = blob.asum_data();
-  // snippet:end
   show(blob, "mutable_cpu_data");
   std::printf("asum_data %g\n", sum);
   blob.gpu_data();

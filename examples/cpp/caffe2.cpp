@@ -4,11 +4,9 @@
 #include <numeric>
 #include <string>
 
-// snippet:begin
 #include "syncedmem/caffe2.hpp"
 
 namespace caffe2 = syncedmem::caffe2;
-// snippet:end
 
 namespace {
 
@@ -30,14 +28,10 @@ void any_type() {
 
 // A name leads to a blob, the blob to a tensor, and the tensor's first mutable data to an allocation.
 void by_name(Workspace& ws) {
-  // snippet:begin
   TensorCPU* weights = ws.CreateBlob("weights")->GetMutable<TensorCPU>();
   weights->Resize(2, 3);
-  // snippet:end
   std::printf("weights: a tensor of (2, 3), %zu bytes; ", weights->capacity_nbytes());
-  // snippet:begin
   float* items = weights->mutable_data<float>();  // zeros
-  // snippet:end
   std::printf("after mutable data %zu bytes\n", weights->capacity_nbytes());
   std::iota(items, items + weights->size(), 1.0f);
 }
@@ -94,9 +88,7 @@ int main() {
   }
   try {
     any_type();
-    // snippet:begin
     Workspace ws;
-    // snippet:end
     by_name(ws);
     TensorCPU* weights = ws.GetBlob("weights")->GetMutable<TensorCPU>();
     shrinks(*weights);

@@ -7,7 +7,7 @@
 
 namespace {
 
-// One line: the access, where the newest data is now, and the copies so far.
+// Prints one line: the access, the side with the newest data, and the numbers of copies.
 class Walk {
  public:
   explicit Walk(const syncedmem::SyncedMemory& memory) : memory_(memory), to_gpu_(0), to_cpu_(0) {}

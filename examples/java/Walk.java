@@ -1,5 +1,5 @@
-// The walk of Caffe's tutorial on blobs, from Java by JNA: which access copies, and which does not. The functions and structures
-// below are those of syncedmem.h that the walk calls; jextract (Java 22 or later) generates all of them from the header.
+// The walk of Caffe's tutorial on blobs, from Java by JNA: which access copies, and which does not. The walk declares the functions and
+// structures of syncedmem.h that it calls; jextract (Java 22 or later) generates all of them from the header.
 // SPDX-License-Identifier: BSD-2-Clause
 
 import com.sun.jna.Library;
@@ -64,13 +64,13 @@ public final class Walk {
     private static final int SYNCEDMEM_ACCOUNTING_ON = 1;
     private static final String[] HEADS = {"UNINITIALIZED", "HEAD_AT_CPU", "HEAD_AT_GPU", "SYNCED"};
 
-    // Where a Caffe in the process runs on the library, its file name finds the same one.
+    // If a Caffe in the process runs on the library, this name finds the same file.
     private static final Api API = Native.load(System.getenv().getOrDefault("SYNCEDMEM_LIBRARY", "libsyncedmem.so.0"), Api.class);
 
     private long toGpu;
     private long toCpu;
 
-    /** Throws the library's sentence if the call failed. The sentence is the calling thread's. */
+    /** Throws the library's sentence for this thread if the call failed. */
     private static void check(int status) {
         if (status == SYNCEDMEM_ERROR_OUT_OF_MEMORY) {
             throw new OutOfMemoryError(API.syncedmem_last_error());
@@ -80,7 +80,7 @@ public final class Walk {
         }
     }
 
-    /** One line: the access, where the newest data is now, and the copies so far. */
+    /** Prints one line: the access, the side with the newest data, and the numbers of copies. */
     private void show(Pointer mem, String access) {
         Stats stats = new Stats();
         stats.size = stats.size();

@@ -1,11 +1,11 @@
-// The walk of Caffe's tutorial on blobs, from Node.js by koffi, which reads prototypes as syncedmem.h spells them: which access
-// copies, and which does not.
+// The walk of Caffe's tutorial on blobs, from Node.js by koffi, which reads the prototypes of syncedmem.h: which access copies, and which
+// does not.
 // SPDX-License-Identifier: BSD-2-Clause
 'use strict';
 
 const koffi = require('koffi');
 
-// Where a Caffe in the process runs on the library, its file name finds the same one.
+// If a Caffe in the process runs on the library, this name finds the same file.
 const library = koffi.load(process.env.SYNCEDMEM_LIBRARY || 'libsyncedmem.so.0');
 
 koffi.opaque('syncedmem_t');
@@ -41,7 +41,7 @@ function check(status) {
   if (status !== SYNCEDMEM_SUCCESS) throw new Error(lastError());
 }
 
-/** What a call writes through its last argument. */
+/** Returns the value that a call writes through its last argument. */
 function result(call, ...args) {
   const out = [null];
   check(call(...args, out));
@@ -51,7 +51,7 @@ function result(call, ...args) {
 let toGpu = 0;
 let toCpu = 0;
 
-/** One line: the access, where the newest data is now, and the copies so far. */
+/** Prints one line: the access, the side with the newest data, and the numbers of copies. */
 function show(mem, access) {
   const all = { size: koffi.sizeof('stats') };
   check(readStats(all));

@@ -1,15 +1,12 @@
-"""The walk of Caffe's tutorial on blobs, one level up: shapes, capacity, data and diff, sharing, and what is copied."""
+"""A walk through Caffe's `Blob`: shapes, capacity, data and diff, sharing, and copies."""
 
 import sys
 
-# snippet:begin
 import syncedmem
-
-# snippet:end
 
 
 class Walk:
-    """One line: the step, the shape, where data and diff are, the capacity in bytes, and what was copied."""
+    """Prints one line: the step, the shape, the heads of data and diff, the capacity in bytes, and the copy."""
 
     def __init__(self) -> None:
         self.to_gpu = self.to_cpu = 0
@@ -30,11 +27,9 @@ class Walk:
 
 
 def main() -> None:
-    # snippet:begin
     blob = syncedmem.Blob((2, 3, 4, 5))
     blob.data[...] = 1
     total = blob.asum_data()
-    # snippet:end
     walk = Walk()
     walk.show(blob, "mutable_cpu_data")
     print(f"asum_data {total:g}")

@@ -25,7 +25,7 @@ def any_type() -> None:
     check(lib.syncedmem_typed_blob_get_mutable(blob, number, ffi.NULL, value))
     ffi.cast("double *", value[0])[0] = 5.5
     print(f", double {ffi.cast('double *', value[0])[0]:g}", end="")
-    # A type of this program: any address of its own identifies it. The blob refers to the text, which stays Python's.
+    # A type of this program, identified by an address of its memory. The blob refers to the text, which Python owns.
     name, text = ffi.new("char[]", b"string"), ffi.new("char[]", b"five and a half")
     string = ffi.new("syncedmem_typemeta_t *", {"id": name, "name": name, "itemsize": ffi.sizeof(text)})
     check(lib.syncedmem_typed_blob_reset(blob, text, string, ffi.NULL, ffi.NULL))

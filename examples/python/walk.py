@@ -7,7 +7,7 @@ import syncedmem
 
 
 class Walk:
-    """One line: the access, where the newest data is now, and the copies so far."""
+    """Prints one line: the access, the side with the newest data, and the numbers of copies."""
 
     def __init__(self, memory: syncedmem.SyncedMemory) -> None:
         self.memory = memory

@@ -13,17 +13,17 @@ mod syncedmem {
 use syncedmem::*;
 
 // snippet:begin
-/// The library's sentence if the call failed.
+/// Returns the library's sentence if the call failed.
 fn check(status: syncedmem_status_t) -> Result<(), String> {
     match status {
         SYNCEDMEM_SUCCESS => Ok(()),
-        // SAFETY: the sentence lives until this thread's next failure.
+        // SAFETY: the library keeps the sentence until this thread's next failure.
         _ => Err(unsafe { CStr::from_ptr(syncedmem_last_error()) }.to_string_lossy().into_owned()),
     }
 }
 // snippet:end
 
-/// Where the newest data is, and the copies so far.
+/// The object, and the numbers of copies after the last line.
 struct Walk {
     mem: *const syncedmem_t,
     to_gpu: u64,
@@ -31,13 +31,13 @@ struct Walk {
 }
 
 impl Walk {
-    /// One line.
+    /// Prints one line: the access, the side with the newest data, and the numbers of copies.
     fn show(&mut self, access: &str) -> Result<(), String> {
         let mut head = SYNCEDMEM_UNINITIALIZED;
         let mut stats = syncedmem_stats_t { size: size_of::<syncedmem_stats_t>(), ..Default::default() };
-        // SAFETY: the object lives as long as the walk.
+        // SAFETY: `walk` destroys the object after its last use of this value.
         check(unsafe { syncedmem_head(self.mem, &mut head) })?;
-        // SAFETY: its size is what it says.
+        // SAFETY: `size` is the size of the structure.
         check(unsafe { syncedmem_stats(&mut stats) })?;
         let to_gpu = stats.to_device_pinned.count + stats.to_device_pageable.count;
         let to_cpu = stats.to_host_pinned.count + stats.to_host_pageable.count;
@@ -54,7 +54,7 @@ impl Walk {
 }
 
 fn walk() -> Result<(), String> {
-    // SAFETY: for all unsafe code here: only this function uses the object, and it uses no address after the object's end.
+    // SAFETY: only this function uses the object, and it uses no address of its data after `syncedmem_destroy`.
     unsafe {
         // snippet:begin
         let (mut mem, mut foo, mut bar): (*mut syncedmem_t, *const c_void, *mut c_void) =
@@ -96,14 +96,14 @@ fn walk() -> Result<(), String> {
 
 fn main() -> ExitCode {
     let mut sentence = null();
-    // SAFETY: the sentence lives for ever.
+    // SAFETY: the library writes the address of a sentence that it never frees.
     let cuda = unsafe { syncedmem_cuda_status(&mut sentence) };
     if cuda != SYNCEDMEM_SUCCESS {
-        // SAFETY: it is NUL-terminated.
+        // SAFETY: the library's sentence is NUL-terminated.
         eprintln!("{}", unsafe { CStr::from_ptr(sentence) }.to_string_lossy());
         return ExitCode::FAILURE;
     }
-    // SAFETY: it takes any number.
+    // SAFETY: the library checks the number.
     let counts = check(unsafe { syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON) });
     match counts.and_then(|()| walk()) {
         Ok(()) => ExitCode::SUCCESS,
