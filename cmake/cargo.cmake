@@ -1,4 +1,4 @@
-# Runs cargo, and gives what it builds the two target names that users link.
+# Runs cargo, and makes the two targets that users link.
 
 find_program(SYNCEDMEM_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" DOC "The cargo to build with")
 set(get_rust "Get it with rustup (rustup.rs), or on Debian with apt-get install cargo (Debian 13 or later) or \
@@ -6,16 +6,16 @@ cargo-web (Debian 12), or name yours with -DSYNCEDMEM_CARGO=/path/to/cargo")
 if(NOT SYNCEDMEM_CARGO)
   message(FATAL_ERROR "cargo was not found, and Rust ${rust_version} or later is needed to build libsyncedmem. ${get_rust}")
 endif()
-# An older cargo does not know the edition, and its error does not say which version does. What only wraps cargo, such as
-# cargo-zigbuild, says a version of its own.
+# An older cargo does not know the edition, and its error does not name the version that does. A wrapper, such as cargo-zigbuild, prints
+# another version.
 execute_process(COMMAND "${SYNCEDMEM_CARGO}" --version OUTPUT_VARIABLE found)
 if(found MATCHES "^cargo ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS rust_version)
   message(FATAL_ERROR "Rust ${rust_version} or later is needed to build libsyncedmem, and ${SYNCEDMEM_CARGO} is \
 ${CMAKE_MATCH_1}. ${get_rust}")
 endif()
 
-# Where cargo puts its results: the profile "dev" goes to debug/, and a C library's version that
-# follows a target's name (cargo-zigbuild's way to choose one) is no part of the folder's name.
+# Cargo's output folder: the profile "dev" goes to debug/, and the glibc version after a target's name (for cargo-zigbuild) is not in the
+# folder's name.
 set(folder "${SYNCEDMEM_PROFILE}")
 if(folder STREQUAL "dev")
   set(folder debug)
@@ -26,8 +26,8 @@ if(triple)
   set(built "${SYNCEDMEM_CARGO_DIR}/${triple}/${folder}")
 endif()
 
-# --locked: Cargo.lock is only read. Not as a Rust library too: link-time optimisation has no effect then.
-# scripts/lib.sh, python/hatch_build.py and tests/support/as_shipped.rs have the same command line, so that cargo builds once for all.
+# --locked: Cargo.lock is only read. The command builds no Rust library, which would disable link-time optimisation. scripts/lib.sh,
+# python/hatch_build.py and tests/support/as_shipped.rs have the same command line, so that cargo builds once for all.
 set(cargo "${SYNCEDMEM_CARGO}" rustc --locked --package syncedmem --lib --crate-type cdylib,staticlib
   --profile "${SYNCEDMEM_PROFILE}"
   --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml" --target-dir "${SYNCEDMEM_CARGO_DIR}")
@@ -39,7 +39,7 @@ if(SYNCEDMEM_FEATURES)
   list(APPEND cargo --features "${features}")
 endif()
 
-# The system libraries that a program needs beside the static library are those of Rust's own: a library of nothing tells them.
+# A program with the static library needs the system libraries of Rust's standard library: rustc prints them for an empty library.
 if(NOT SYNCEDMEM_SYSTEM_LIBRARIES)
   get_filename_component(cargo_bin "${SYNCEDMEM_CARGO}" DIRECTORY)
   find_program(SYNCEDMEM_RUSTC rustc HINTS "${cargo_bin}" "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" DOC "The rustc of cargo")
@@ -60,7 +60,7 @@ if(NOT SYNCEDMEM_SYSTEM_LIBRARIES)
   mark_as_advanced(SYNCEDMEM_RUSTC SYNCEDMEM_SYSTEM_LIBRARIES)
 endif()
 
-# The files under the names that the loader and linkers look for; dates change only with the contents.
+# Copy the files to the names that the loader and linkers look for; dates change only with the contents.
 set(library_dir "${CMAKE_CURRENT_BINARY_DIR}/lib")
 set(shared_file "libsyncedmem.so.${PROJECT_VERSION}")
 set(shared_links "${soname}" libsyncedmem.so)

@@ -1,6 +1,5 @@
-# The syncedmem command, the library that it preloads beside the main one (libsyncedmem_names.so), and what the command
-# writes of itself: manual pages and completions. Both are made by running it, so
-# for another machine they are left out: `syncedmem share DIR` writes them there.
+# The syncedmem command, the library of names that it preloads (libsyncedmem_names.so), and its manual pages and completions. Running the
+# command makes these, so a build for another machine omits them: `syncedmem share DIR` writes them there.
 
 set(command_target "")
 if(SYNCEDMEM_TARGET)
@@ -16,7 +15,7 @@ else()
   message(STATUS "Manual pages and completions of the command are not made: it does not run on this machine")
 endif()
 
-# Without optimisation at link time, which serves the library alone.
+# Link-time optimisation is only for the library.
 file(MAKE_DIRECTORY "${share_dir}")
 set(command_cargo "${CMAKE_COMMAND}" -E env CARGO_PROFILE_RELEASE_LTO=off
   CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 "${SYNCEDMEM_CARGO}" rustc --locked --profile "${SYNCEDMEM_PROFILE}"

@@ -1,5 +1,4 @@
-# What is installed, and the two descriptions of it: a CMake package and a pkg-config file. Both find
-# everything from where they are, so an installed tree may be moved.
+# The installed files, and their CMake package and pkg-config file. Both have relative paths, so an installed tree may be moved.
 include(CMakePackageConfigHelpers)
 
 set(shared_paths "")
@@ -15,7 +14,7 @@ configure_package_config_file(cmake/syncedmemConfig.cmake.in syncedmemConfig.cma
   INSTALL_DESTINATION "${package_dir}"
   PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR
   NO_CHECK_REQUIRED_COMPONENTS_MACRO)
-# Within a major version, later versions of the C API only add.
+# Later versions of the C API with the same major version only add.
 write_basic_package_version_file(syncedmemConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/syncedmemConfig.cmake"
   "${CMAKE_CURRENT_BINARY_DIR}/syncedmemConfigVersion.cmake" DESTINATION "${package_dir}")

@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2034 # the variables are used by the scripts that source this
-# Shared by the scripts: paths, messages, missing packages, builds of the library and the command. Sourced, never run.
+# shellcheck shell=bash disable=SC2034 # the scripts that source this use the variables
+# Functions of all scripts: paths, messages, missing packages, builds of the library and the command. Sourced, never run.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,7 +14,7 @@ die() {
   exit 1
 }
 
-# has PACKAGE: it is installed, or its program comes from elsewhere.
+# has PACKAGE: whether it is installed, or its program comes from elsewhere.
 has() {
   {
     case $1 in
@@ -36,8 +36,8 @@ lacking() {
   done
 }
 
-# need PACKAGE…: installs the missing Debian packages, or prints the command that does and ends. Packages are named, not
-# in a variable: `scripts/test --needs` reads these lines.
+# need PACKAGE…: installs the missing Debian packages, or prints the command that does and exits. Pass literal names, not a variable:
+# `scripts/test --needs` reads these lines.
 need() {
   local missing as=()
   mapfile -t missing < <(lacking "$@")
@@ -49,7 +49,7 @@ need() {
   fi
   mkdir -p "$cache"
   (
-    # Apt serves one process at a time; another script may have installed them.
+    # Apt runs one process at a time; another script may have installed the packages.
     flock 8
     mapfile -t missing < <(lacking "$@")
     [ ${#missing[@]} -gt 0 ] || exit 0
@@ -64,7 +64,7 @@ need() {
 }
 install_command() { echo "sudo apt-get install --no-install-recommends $*"; }
 
-# need_rust: checks cargo's version, because the error of an old one does not name the version that is needed.
+# need_rust: checks cargo's version, because an old cargo's error does not name the needed version.
 need_rust() {
   local wanted found
   wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml")
@@ -75,8 +75,8 @@ need_rust() {
     die "Rust $wanted or later is needed, and $(command -v cargo) is ${found:-of no known version}; $get"
 }
 
-# build_library: builds the release library alone; prints its path. The command line is that of cmake/cargo.cmake, so that one build serves
-# CMake, pip and the scripts. It names the crate types: link-time optimisation has no effect beside a Rust library.
+# build_library: builds the release library, and prints its path. The command line is the one of cmake/cargo.cmake, so that CMake, pip and
+# the scripts share a build. It names the crate types, because a Rust library disables link-time optimisation.
 build_library() {
   need_rust
   need gcc libc6-dev
@@ -85,19 +85,19 @@ build_library() {
   printf '%s\n' "$target/release/libsyncedmem.so"
 }
 
-# release_command: builds the release library and, as cmake/command.cmake does, the syncedmem command beside it; prints the command's path.
+# release_command: builds the release library and, like cmake/command.cmake, the syncedmem command; prints the command's path.
 release_command() {
   build_library >/dev/null
   release_part layer-names --lib
   release_part command --bin syncedmem
   printf '%s\n' "$target/release/syncedmem"
 }
-release_part() { # release_part PACKAGE OPTION…: beside the release library
+release_part() { # release_part PACKAGE OPTION…: builds it into the release library's folder
   (cd "$root" && CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
     cargo rustc --release --target-dir "$target" --package "syncedmem-$1" "${@:2}" >&2) || die "$1 does not build"
 }
 
-# build_command: builds the syncedmem command, the library and the library of names for debugging, as cargo test does; prints the command's
+# build_command: builds the syncedmem command, the library and the library of names for debugging, like cargo test; prints the command's
 # path.
 build_command() {
   need_rust
@@ -107,13 +107,13 @@ build_command() {
   printf '%s\n' "$target/debug/syncedmem"
 }
 
-# environment INTERPRETER: makes a virtual environment of it in the cache, with what tests of the Python package need; prints its Python.
+# environment INTERPRETER: makes its virtual environment for the tests of the Python package in the cache; prints its Python.
 environment() {
   local folder wanted=$root/python/tests/requirements.txt
   folder=$cache/python/$("$1" -c 'import sys; print("%s-%d.%d.%d" % (sys.implementation.name, *sys.version_info[:3]))')-$(cksum <"$wanted" | cut -d ' ' -f 1)
   if [ ! -d "$folder" ]; then
     mkdir -p "$cache/python"
-    # A second run at once waits, and finds the work done.
+    # A concurrent run waits for the lock, and finds the environment.
     exec 9>"$cache/python/lock"
     flock 9
     if [ ! -d "$folder" ]; then
@@ -129,8 +129,8 @@ environment() {
   printf '%s\n' "$folder/bin/python"
 }
 
-# for_pycaffe PYTHON: gets, by that Python's pip, NumPy and cffi for the Python of bullseye's Caffe, whose NumPy is too old for the package,
-# safetensors, and OpenCV and ONNX, which bring protobufs of their own; prints their folder.
+# for_pycaffe PYTHON: installs packages for the Python of bullseye's Caffe, by the pip of PYTHON: NumPy (bullseye's is too old for the
+# package), cffi, safetensors, and OpenCV and ONNX, which bring other protobufs; prints their folder.
 for_pycaffe() {
   local folder=$cache/python/pycaffe-3
   if [ ! -d "$folder" ]; then
@@ -143,12 +143,12 @@ for_pycaffe() {
   printf '%s\n' "$folder"
 }
 
-# --- another release of Debian: its archive, with an apt state of its own ----------------------
+# --- another release of Debian: its archive, with a separate apt state ----------------------
 
-# own COMMAND…: an apt command on the state in $work.
+# own COMMAND…: runs an apt command on the state in $work.
 own() { APT_CONFIG=$work/apt.conf "$@"; }
 
-# The archives of apt whose suite is this Debian's; apt parses both formats of its sources.
+# machine_mirrors: prints apt's archives of this Debian's suite; apt parses both formats of its sources.
 machine_mirrors() {
   local codename
   codename=$(sed -nE 's/^VERSION_CODENAME="?([a-z]+)"?$/\1/p' /etc/os-release)
@@ -157,8 +157,8 @@ machine_mirrors() {
     awk '!seen[$0]++'
 }
 
-# find_archive SUITE ARCHITECTURE MIRROR PACKAGE…: makes that state on the first archive that has the packages; without MIRROR on one of the
-# machine's. Names those tried in $tried. The keyring is Debian's (package debian-archive-keyring).
+# find_archive SUITE ARCHITECTURE MIRROR PACKAGE…: makes that state for the first archive with the packages: MIRROR, or without it one of the
+# machine's. $tried names the archives that it tried. The keyring is Debian's (package debian-archive-keyring).
 find_archive() {
   local suite=$1 architecture=$2 mirrors url kind
   mapfile -t mirrors < <(if [ -n "$3" ]; then echo "${3%/}"; else machine_mirrors; fi)
@@ -166,7 +166,7 @@ find_archive() {
   mkdir -p "$work"/{state/lists/partial,cache/archives/partial,debs}
   : >"$work/status"
   {
-    # Keep the machine's proxy and time-outs, and leave out what it fetches.
+    # Keep the machine's proxy and time-outs, but not its index targets and languages.
     apt-config dump | grep '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Languages)' || true
     cat <<END
 Acquire::Languages "none";
@@ -204,8 +204,8 @@ progress() {
     $0 ~ pattern { if (++n % 25 == 0 || n == total) { printf "    %d of %d %s\n", n, total, what; fflush() } }' >&2
 }
 
-# from_debian PREFIX WHAT SUITE ARCHITECTURE MIRROR UNUSED PACKAGE…: gets the packages and what they need, but for those that UNUSED matches,
-# and makes the folder PREFIX of them once: `unpack FOLDER` finds them in $work/debs, and their names in $packages.
+# from_debian PREFIX WHAT SUITE ARCHITECTURE MIRROR UNUSED PACKAGE…: downloads the packages and their dependencies, except those that UNUSED
+# matches, and makes the folder PREFIX of them once: `unpack FOLDER` finds them in $work/debs, and their names in $packages.
 from_debian() {
   local prefix=$1 home=${1%/*}
   [ -d "$prefix" ] && return
@@ -214,7 +214,7 @@ from_debian() {
   fi
   need debian-archive-keyring
   mkdir -p "$home"
-  # A second run at once waits, and finds the work done.
+  # A concurrent run waits for the lock, and finds the folder.
   exec 9>"$home/lock"
   flock 9
   [ -d "$prefix" ] && return
@@ -225,7 +225,7 @@ from_debian() {
   mapfile -t packages < <(own apt-get -s install "${@:7}" | awk '/^Inst /{print $2}' | grep -vE "$6")
   [ ${#packages[@]} -gt 50 ] || die "apt could not resolve what ${*:7} need; see: APT_CONFIG=$work/apt.conf apt-get -s install ${*:7}"
   note "${#packages[@]} packages"
-  # apt-get keeps whole files, for a run after one that broke off.
+  # apt-get keeps whole files, so that the next run resumes a broken one.
   (cd "$work/debs" && own apt-get download "${packages[@]}" 2>&1 | tee "$work/download.log" |
     progress '^Get:' "${#packages[@]}" downloaded) ||
     die "the download broke off; run it again to go on. $(grep -m1 '^E:' "$work/download.log" || true)"
@@ -237,7 +237,7 @@ from_debian() {
   exec 9>&-
 }
 
-# --- zig and cargo-zigbuild, which build for an old C library -----------------------------------
+# --- zig and cargo-zigbuild, which build for an old glibc -----------------------------------
 
 floor=2.17
 zigbuild_version=0.24.0

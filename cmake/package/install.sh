@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs libsyncedmem from the unpacked archive: the library, the syncedmem command, headers, manual pages, completions and documents.
 # usage: ./install.sh [PREFIX]            default: /usr/local for root, else ~/.local
-#        ./install.sh --remove [PREFIX]   removes what it installs
+#        ./install.sh --remove [PREFIX]   removes the installed files
 set -eu
 from=$(cd "$(dirname "$0")" && pwd)
 remove=
@@ -16,18 +16,18 @@ prefix=${1:-$prefix}
 cd "$from"
 if [ -n "$remove" ]; then
   find bin include lib share ! -type d | while read -r file; do rm -f "$prefix/$file"; done
-  # Only empty folders go.
+  # Remove only empty folders.
   find include lib share -mindepth 1 -depth -type d | while read -r folder; do rmdir "$prefix/$folder" 2>/dev/null || true; done
 else
   mkdir -p "$prefix"
   # Tar replaces a file and does not write into it: a running program keeps the library that it has.
   tar -cf - bin include lib share | (cd "$prefix" && tar -xof -)
 fi
-# The linker's cache, for the folders that it looks into.
+# Update the loader's cache.
 if [ "$(id -u)" -eq 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi
 [ -z "$remove" ] || exit 0
 echo "libsyncedmem is installed in $prefix"
 case :$PATH: in
 *":$prefix/bin:"*) ;;
-*) echo "its command is not on your PATH yet: export PATH=\"$prefix/bin:\$PATH\"" ;;
+*) echo "the command is not on your PATH yet: export PATH=\"$prefix/bin:\$PATH\"" ;;
 esac
