@@ -168,9 +168,8 @@ def test_the_interpreter_ends_beside_a_thread_that_is_in_a_producers_deleter(pro
         + """
 import cuda_driver
 driver = cuda_driver.find()
-syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
-mem = SyncedMemory(65536)
-mem.set_cpu_data(np.zeros(65536, "u1"))
+mem, zeros = SyncedMemory(65536), np.zeros(65536, "u1")
+mem.set_cpu_data(zeros)
 def last():
     ctypes.PyDLL(driver.library._name).simcuda_release_streams()
     alone()
@@ -178,6 +177,9 @@ atexit.register(last)
 with driver.current():
     stream = ctypes.c_void_p()
     driver.call("cuStreamCreate", ctypes.byref(stream), 1)
+    driver.call("cuMemHostRegister_v2", ctypes.c_void_p(zeros.ctypes.data), ctypes.c_size_t(65536), 0)
+    driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(ctypes.c_void_p()), 0)
+del zeros
 driver.library.simcuda_hold_streams()
 mem.async_gpu_push(stream.value)
 waits = threading.Thread(target=lambda: mem.set_cpu_data(np.ones(65536, "u1")), daemon=True)
