@@ -1,4 +1,4 @@
-//! One array of a blob, copied and computed on its own side.
+//! One array of a blob, copied and computed on the side that is current.
 #![expect(unsafe_code, reason = "elements are read and written in memory of objects")]
 
 use std::cell::Cell;
@@ -7,16 +7,15 @@ use std::ptr::NonNull;
 
 use syncedmem_core::head::{Access, Head, Side};
 
-use super::device::{self, Math};
+use super::device::{self, Math, Ready};
 use super::error::Error;
 use super::math;
 use super::math::{Term, Values};
-use super::ready::Ready;
 use crate::cuda;
 use crate::object::element::ElementType;
 use crate::object::owner::Shared;
 
-/// The first `count` elements of a memory.
+/// The first `count` elements of a memory. Invariant: the memory has at least that many.
 #[derive(Clone, Copy, Debug)]
 pub struct Array<'b> {
     pub element: ElementType,
@@ -24,7 +23,7 @@ pub struct Array<'b> {
     pub memory: &'b Shared,
 }
 
-/// The side to work on; `None`: never touched.
+/// The side to work on; `None` if the memory was never touched.
 ///
 /// Compat: SYNCED means the device, where there is one.
 fn side(memory: &Shared) -> Result<Option<Side>, Error> {
@@ -38,8 +37,8 @@ fn side(memory: &Shared) -> Result<Option<Side>, Error> {
 }
 
 impl Array<'_> {
-    /// Copies on the side of `from`.
-    // Unlike Caffe: Caffe chooses the side by its mode, so that data may cross the bus.
+    /// Copies on the side where `from` is current.
+    // Unlike Caffe: Caffe chooses the side by its mode, so data may cross the bus.
     pub fn copy_from(self, from: Array<'_>) -> Result<(), Error> {
         if self.memory == from.memory {
             return Ok(());
@@ -48,24 +47,24 @@ impl Array<'_> {
         let source = Ready::new(from.memory, Access::Read, side)?;
         let target = Ready::new(self.memory, self.renewal()?, side)?;
         match side {
-            // SAFETY: a blob's memories have that many bytes.
+            // SAFETY: by the invariant of `Array` both memories have that many bytes.
             Side::Device => unsafe { device::copy(&target, &source, self.bytes()) },
             Side::Host => {
                 let (target, source) = (target.address.cast::<u8>(), source.address.cast::<u8>());
-                // SAFETY: as above; a caller's memory may overlap.
+                // SAFETY: by the invariant of `Array` both have that many bytes; `copy_from` allows them to overlap.
                 unsafe { target.copy_from(source, self.bytes()) };
                 Ok(())
             }
         }
     }
 
-    /// Compat: an untouched source reads as zeros.
+    /// Compat: a copy of an untouched source writes zeros.
     fn zero(self) -> Result<(), Error> {
         if side(self.memory)?.is_none() {
             return Ok(());
         }
         let target = Ready::new(self.memory, self.renewal()?, Side::Host)?;
-        // SAFETY: a blob's memory has that many bytes.
+        // SAFETY: by the invariant of `Array` the memory has that many bytes.
         unsafe { target.address.cast::<u8>().write_bytes(0, self.bytes()) };
         Ok(())
     }
@@ -78,7 +77,7 @@ impl Array<'_> {
             self.check_one_device(diff)?;
             let from = Ready::new(diff.memory, Access::Read, side)?;
             let own = Ready::new(self.memory, Access::Write, side)?;
-            // SAFETY: a blob's memories have the count's elements; here and below.
+            // SAFETY: by the invariant of `Array` both have the elements of `math`.
             return unsafe { math.subtract(&own, &from) };
         }
         let from = Ready::new(diff.memory, Access::Read, Side::Host)?;
@@ -91,7 +90,7 @@ impl Array<'_> {
         let Some(side) = self.side()? else { return Ok(0.0) };
         if let Some(math) = self.math_at(side)? {
             let own = Ready::new(self.memory, Access::Read, side)?;
-            // SAFETY: as above.
+            // SAFETY: by the invariant of `Array` the memory has the elements of `math`.
             return unsafe { math.sum(&own, term) };
         }
         let own = Ready::new(self.memory, Access::Read, Side::Host)?;
@@ -102,7 +101,7 @@ impl Array<'_> {
         let Some(side) = self.side()? else { return Ok(()) };
         if let Some(math) = self.math_at(side)? {
             let own = Ready::new(self.memory, Access::Write, side)?;
-            // SAFETY: as above.
+            // SAFETY: by the invariant of `Array` the memory has the elements of `math`.
             return unsafe { math.scale(&own, factor) };
         }
         let own = Ready::new(self.memory, Access::Write, Side::Host)?;
@@ -122,12 +121,12 @@ impl Array<'_> {
         }
     }
 
-    /// `None`: the host computes.
+    /// `None` if the host computes.
     fn math_at(self, side: Side) -> Result<Option<Math<'static>>, Error> {
         if side == Side::Host {
             return Ok(None);
         }
-        // For reading: the head stays if the host computes.
+        // A read leaves the head as it is if the host computes.
         let own = Ready::new(self.memory, Access::Read, side)?;
         Math::begin(&own, self.element, self.count)
     }
@@ -136,7 +135,7 @@ impl Array<'_> {
         self.count * self.element.bytes()
     }
 
-    /// Elements beyond the count keep their values.
+    /// The access that replaces all elements of the array, and keeps those of the memory beyond them.
     fn renewal(self) -> Result<Access, Error> {
         Ok(if self.memory.size()? == self.bytes() { Access::Overwrite } else { Access::Write })
     }
@@ -147,31 +146,31 @@ impl Array<'_> {
             return Err(Error::Misaligned { bytes: self.element.bytes() });
         }
         match self.element {
-            // SAFETY: a blob's memory has that many elements, aligned as just checked.
+            // SAFETY: by the invariant of `Array` the memory has that many elements; they are aligned as just checked.
             ElementType::Float32 => Ok(Values::Float32(unsafe { cells(first, self.count) })),
-            // SAFETY: as above.
+            // SAFETY: by the invariant of `Array` the memory has that many elements; they are aligned as just checked.
             ElementType::Float64 => Ok(Values::Float64(unsafe { cells(first, self.count) })),
             other => Err(Error::NoMath(other)),
         }
     }
 }
 
-/// Cells: a caller may have lent the same memory twice.
+/// `Cell`s, because data and diff may be the same memory of a caller.
 ///
 /// # Safety
-/// At `first` are `count` aligned values for `'a`.
+/// At `first` are `count` aligned values, which stay for `'a`.
 unsafe fn cells<'a, T>(first: Option<NonNull<c_void>>, count: usize) -> &'a [Cell<T>] {
     match first {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `cells` passes the address of `count` aligned values.
         Some(first) => unsafe { std::slice::from_raw_parts(first.as_ptr().cast(), count) },
         None => &[],
     }
 }
 
-/// The memory has the size of `dims`.
+/// Writes `dims` to a memory of their size.
 pub fn fill(memory: &Shared, dims: &[i32]) -> Result<(), Error> {
     let ready = Ready::new(memory, Access::Overwrite, Side::Host)?;
-    // SAFETY: the memory has their size.
+    // SAFETY: `Blob::gpu_shape`, the one caller, made the memory with the size of `dims`.
     unsafe { ready.address.cast::<u8>().copy_from(dims.as_ptr().cast(), size_of_val(dims)) };
     Ok(())
 }

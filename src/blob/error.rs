@@ -4,7 +4,7 @@ use crate::cuda::cublas::BlasFailure;
 use crate::error;
 use crate::object::element::ElementType;
 
-/// The blob is unchanged.
+/// Why an operation on a blob failed. The blob is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     Memory(error::Error),

@@ -1,7 +1,7 @@
 //! The host's math, over floats and doubles.
 //!
-//! Sums have [`LANES`] lanes of doubles: element `i` is added to lane `i` modulo their number, then the lanes pairwise: the same
-//! result on every CPU.
+//! A sum adds element `i` to lane `i % LANES`, a double, then adds the lanes pairwise. The order is fixed, so the result is the
+//! same on every CPU.
 
 use std::cell::Cell;
 use std::ops::{Mul, Sub};
@@ -67,7 +67,7 @@ pub fn subtract(values: Values<'_>, from: Values<'_>) {
     match (values, from) {
         (Values::Float32(values), Values::Float32(from)) => subtract_each(values, from),
         (Values::Float64(values), Values::Float64(from)) => subtract_each(values, from),
-        // Both are of one type: the blob's.
+        // Both arrays have the blob's type.
         _ => {}
     }
 }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn every_element_is_in_the_sum_and_doubles_hold_what_floats_would_round() {
         for count in [0u64, 1, 3, 31, 32, 33, 63, 64, 1000, 4099] {
-            // Whole numbers of 24 bits: all sums are exact in doubles, and none in floats.
+            // Integers of 24 bits, whose sums are exact in doubles and not in floats.
             let numbers = || (0..count).map(|number| (1 << 23) + 2 * number + 1);
             let floats = cells(numbers().map(|number| -(number as f32)));
             let doubles = cells(numbers().map(|number| number as f64));
@@ -118,7 +118,7 @@ mod tests {
     fn an_array_minus_itself_is_zero_and_one_of_overlapping_memory_goes_from_the_first_element_to_the_last() {
         let values = cells((0..100).map(|number| number as f32));
         subtract(Values::Float32(&values[1..]), Values::Float32(&values[..99]));
-        // Each is what the one before it has become.
+        // Each element has the new value of the one before it subtracted.
         let expected = (1..100).scan(0f32, |last, number| {
             *last = number as f32 - *last;
             Some(*last)

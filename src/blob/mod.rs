@@ -1,15 +1,12 @@
 //! Caffe's `Blob`: a shape, data and diff.
 //!
-//! The rules are those of BVLC's `blob.cpp`. `// Unlike Caffe:` marks a fault that is not repeated; `tests/blob/unlike_caffe.rs` has
-//! the tests.
-//!
-//! No lock: callers keep the rules of `&self` and `&mut self`.
+//! The rules are those of BVLC's `blob.cpp`. `// Unlike Caffe:` marks a fault that is not repeated; `tests/blob/unlike_caffe.rs`
+//! tests them. A blob has no lock: callers keep the rules of `&self` and `&mut self`.
 
 mod array;
 mod device;
 pub mod error;
 mod math;
-pub mod ready;
 pub mod shape;
 
 use std::ffi::c_void;
@@ -23,7 +20,7 @@ use crate::object::element::ElementType;
 use crate::object::owner::Shared;
 use array::Array;
 pub use caffemodel::Part;
-pub use device::computed_on_host;
+pub use device::{Ready, computed_on_host};
 use error::Error;
 pub use math::Term;
 use shape::Shape;
@@ -40,9 +37,9 @@ pub struct Source {
 pub struct Blob {
     element: ElementType,
     shape: Shape,
-    /// At least the shape's bytes; `None` until the first reshape.
+    /// Data and diff, each of at least the shape's bytes; `None` until the first reshape.
     memories: [Option<Shared>; 2],
-    /// Dropped when the shape changes.
+    /// The dimensions in device memory, made at the first `gpu_shape()` and dropped when the shape changes.
     // Unlike Caffe: Caffe writes them at each reshape, into page-locked memory in GPU mode.
     gpu_shape: OnceLock<Shared>,
 }
@@ -64,13 +61,13 @@ impl Blob {
         &self.shape
     }
 
-    /// Arrays keep memory that is large enough, with its contents.
-    // Unlike Caffe: what can fail comes before the first change.
+    /// An array keeps memory that is large enough, with its contents.
+    // Unlike Caffe: every step that can fail comes before the first change.
     pub fn reshape(&mut self, dims: &[i64]) -> Result<(), Error> {
         self.reshape_with(dims, |_| Ok(()))
     }
 
-    /// `fill` gets the blob's new memories, and may refuse.
+    /// Reshapes after `fill` has filled the new memories; if `fill` fails, the blob is unchanged.
     pub fn reshape_with<E: From<Error>>(
         &mut self,
         dims: &[i64],
@@ -97,7 +94,7 @@ impl Blob {
         }
     }
 
-    /// In bytes; 0 without a shape.
+    /// The size of an array's memory in bytes; 0 without a shape.
     // Unlike Caffe: Caffe keeps the capacity of memory that it no longer has.
     pub fn capacity(&self, part: Part) -> Result<usize, Error> {
         self.memories[part as usize].as_ref().map_or(Ok(0), |memory| Ok(memory.size()?))
@@ -107,11 +104,11 @@ impl Blob {
         self.memories[part as usize].as_ref().ok_or(Error::NoShape)
     }
 
-    /// Borrows the caller's memory as `side`, then the newest. Memory of another size than the count's is replaced.
+    /// Borrows the caller's memory as `side`, which is then the newest. Memory of another size than the count's is replaced.
     ///
     /// # Safety
-    /// `data` is memory of `side` for all elements while the blob refers to it. Pointers to the old memory are not used
-    /// any more.
+    /// `data` is memory of `side` for all elements, as long as the blob refers to it. Pointers to the old memory are not used any
+    /// more.
     // Unlike Caffe: Caffe replaces the other array too, and follows a null pointer if there is no shape.
     #[expect(unsafe_code, reason = "memory is borrowed from the caller")]
     pub unsafe fn set(&mut self, part: Part, side: Side, data: *mut c_void) -> Result<(), Error> {
@@ -119,7 +116,7 @@ impl Blob {
         if data.addr() % size != 0 {
             return Err(Error::Misaligned { bytes: size });
         }
-        // SAFETY: the caller guarantees it, and the memory has the count's size.
+        // SAFETY: the caller of `Blob::set` keeps `data` valid and gives up old pointers; `memory` has the count's size.
         let set = |memory: &SyncedMemory| unsafe { memory.set_data(side, data) };
         let memory = self.memory(part)?;
         if memory.size()? == bytes {
@@ -145,7 +142,7 @@ impl Blob {
         Ok(())
     }
 
-    /// A source of another shape is refused, or with `reshape` gives its shape.
+    /// A source of another shape is refused, unless `reshape` lets the blob take its shape.
     pub fn copy_from(&mut self, part: Part, source: &Source, reshape: bool) -> Result<(), Error> {
         self.check_type(source)?;
         let from = Array { element: source.element, count: source.shape.count(), memory: &source.memory };
@@ -176,7 +173,7 @@ impl Blob {
         self.memories[part as usize].as_ref().map_or(Ok(()), |_| self.array(part)?.scale(factor))
     }
 
-    /// Null without axes. Valid until the shape changes.
+    /// The address of the dimensions in device memory, valid until the shape changes; null without axes.
     pub fn gpu_shape(&self) -> Result<*const c_void, Error> {
         cuda::driver()?;
         let memory = match self.gpu_shape.get() {
@@ -184,7 +181,7 @@ impl Blob {
             None => {
                 let memory = Shared::new(size_of_val(self.shape.dims()))?;
                 array::fill(&memory, self.shape.dims())?;
-                // The memory is ready, so a fork leaves no cell half initialised.
+                // The memory is ready before the cell is set, so a fork leaves no cell half initialised.
                 self.gpu_shape.get_or_init(|| memory)
             }
         };

@@ -2,10 +2,10 @@ use std::fmt;
 
 use super::error::Error;
 
-/// As in Caffe.
+/// Caffe's `kMaxBlobAxes`.
 pub const MOST_AXES: usize = 32;
 
-/// The default is that of a blob without a shape: no axes, and a count of 0.
+/// Up to 32 dimensions and their product. The default is a blob without a shape: no axes, and a count of 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     axes: usize,
@@ -24,7 +24,7 @@ impl Shape {
         let mut shape = Shape { axes: dims.len(), count: 1, ..Shape::default() };
         for (axis, (&dim, slot)) in dims.iter().zip(&mut shape.dims).enumerate() {
             *slot = i32::try_from(dim).ok().filter(|&dim| dim >= 0).ok_or(Error::NoDim { axis, dim })?;
-            // Compat: as in Caffe, the limit holds until the first dimension of 0.
+            // Compat: after a dimension of 0 the product no longer has a limit.
             shape.count = shape.count.checked_mul(*slot).ok_or(Error::TooLarge { axis })?;
         }
         Ok(shape)
@@ -46,7 +46,7 @@ impl Shape {
         dim.map(|&dim| dim.into()).ok_or(Error::NoAxis { axis, axes: self.axes })
     }
 
-    /// Takes the axes from `start` up to `end`, exclusive; 1 of none.
+    /// The product of the axes from `start` up to `end`, exclusive; 1 for an empty range.
     // Unlike Caffe: a product that no `int` holds is refused. It can occur beside a dimension of 0.
     pub fn count_of(&self, start: i64, end: i64) -> Result<i64, Error> {
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
@@ -56,7 +56,7 @@ impl Shape {
         product.map(i64::from).ok_or(Error::TooLargeRange { start, end })
     }
 
-    /// 1 of an axis that the shape lacks. A negative axis counts from the end.
+    /// The dimension of a legacy axis, 1 if the shape lacks it. A negative axis counts from the end.
     pub fn legacy_dim(&self, axis: i64) -> Result<i64, Error> {
         if self.axes > 4 || !(-4..4).contains(&axis) {
             return Err(Error::NotLegacy { axis, axes: self.axes });
@@ -64,7 +64,7 @@ impl Shape {
         Ok(self.dim(axis).unwrap_or(1))
     }
 
-    /// Trailing indices may be left out.
+    /// The place of an element; missing trailing indices are 0.
     pub fn offset(&self, indices: &[i64]) -> Result<i64, Error> {
         if indices.len() > self.axes {
             return Err(Error::TooManyIndices { indices: indices.len(), axes: self.axes });
@@ -75,14 +75,14 @@ impl Shape {
             if let Some(index) = index.filter(|index| !(0..dim).contains(index)) {
                 return Err(Error::NoIndex { axis, index, most: dim - 1 });
             }
-            // The offset stays below the count, as each index is below its dimension, or is 0.
+            // Each index is 0 or below its dimension, so the offset stays below the count and cannot overflow.
             offset = offset * dim + index.unwrap_or(0);
         }
         Ok(offset)
     }
 
-    /// Compat: each may be one past its axis, which programs use for the end of a range.
-    // Unlike Caffe: Caffe does not refuse negative ones but the first.
+    /// Compat: each index may be one past its axis, which programs use for the end of a range.
+    // Unlike Caffe: Caffe refuses only a negative first index.
     pub fn legacy_offset(&self, indices: [i64; 4]) -> Result<i64, Error> {
         let mut offset = 0i64;
         for (axis, index) in indices.into_iter().enumerate() {
@@ -100,13 +100,13 @@ impl Shape {
         self.dims().iter().map(|&dim| i64::from(dim)).eq(dims.iter().copied())
     }
 
-    /// Compat: they are compared from the end, because files of old have a bias of N as 1×1×1×N.
+    /// Compat: dimensions are compared from the end, because old files store a bias of N as 1×1×1×N.
     pub fn equals_legacy(&self, dims: [i64; 4]) -> bool {
         (-4..).zip(dims).all(|(axis, dim)| self.legacy_dim(axis) == Ok(dim))
     }
 }
 
-/// As Caffe's `shape_string`.
+/// The text of Caffe's `shape_string`.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.dims().iter().try_for_each(|dim| write!(f, "{dim} "))?;

@@ -1,4 +1,4 @@
-//! One blob as a `.binaryproto`.
+//! Files of one blob: `.binaryproto`.
 #![expect(unsafe_code, reason = "host memory is filled, and written to files")]
 
 use std::path::Path;
@@ -7,14 +7,13 @@ use caffemodel::{At, Element, Kind, Values, write_blob};
 use syncedmem_core::head::{Access, Side};
 
 use super::{Failure, Model};
-use crate::blob::ready::Ready;
-use crate::blob::{Blob, Part};
+use crate::blob::{Blob, Part, Ready};
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::file::within_limit;
 
 /// # Safety
-/// No other thread uses the blob's memory meanwhile.
+/// Alone: no other thread uses the blob's memory during the call.
 pub unsafe fn read(blob: &mut Blob, path: &Path) -> Result<(), Failure> {
     let model = Model::open(path)?;
     if model.kind() != Kind::Blob {
@@ -24,10 +23,10 @@ pub unsafe fn read(blob: &mut Blob, path: &Path) -> Result<(), Failure> {
     let element = blob.element();
     let stored = model.blob(At::data(0, 0))?.blob;
     blob.reshape_with(stored.shape(), |[data, diff]| {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `read` keeps the contract "Alone".
         unsafe { model.read(At::data(0, 0), element, data) }?;
         match stored.diff() {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller of `read` keeps the contract "Alone".
             Some(_) => unsafe { model.read(At::diff(0, 0), element, diff) },
             None => Ok(()),
         }
@@ -50,7 +49,7 @@ pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
     let count = blob.shape().count();
     let array = |part| Ready::new(blob.memory(part)?, Access::Read, Side::Host);
     let values = |ready: &Ready<'_>| {
-        // SAFETY: the memory has that many elements; the C API's caller lends it for reading.
+        // SAFETY: the memory has `count` elements; the C caller lets no other thread write them during the call.
         let bytes = unsafe { std::slice::from_raw_parts(ready.address.cast::<u8>(), count * blob.element().bytes()) };
         Values::new(element, count as u64, bytes)
     };

@@ -5,12 +5,12 @@ use crate::blob;
 use crate::error::Error;
 use crate::platform::file_error::write_reason;
 
-/// The object is as `SyncedMemory::fill` says.
+/// Why a call on a model file failed. `SyncedMemory::fill` says what an object then holds.
 #[derive(Debug)]
 pub enum Failure {
     Own(Error),
     Blob(blob::error::Error),
-    /// An argument that the file does not allow is one too.
+    /// An error of the file, or an argument that does not fit it.
     File(caffemodel::Error),
 }
 
@@ -20,7 +20,7 @@ impl Failure {
     }
 
     /// `asked` is in bytes.
-    pub fn no_room(asked: usize) -> Self {
+    pub fn out_of_memory(asked: usize) -> Self {
         Self::Own(Error::no_room(asked))
     }
 }
@@ -40,7 +40,7 @@ impl From<blob::error::Error> for Failure {
 impl From<caffemodel::Error> for Failure {
     fn from(error: caffemodel::Error) -> Self {
         match error.kind() {
-            caffemodel::ErrorKind::OutOfMemory { asked } => Self::no_room(asked),
+            caffemodel::ErrorKind::OutOfMemory { asked } => Self::out_of_memory(asked),
             _ => Self::File(error),
         }
     }

@@ -1,7 +1,7 @@
 //! Open model files, and their values as contents of objects.
 //!
-//! The crate `caffemodel` knows the format; this room adds C's strings. Values go from the file to the host side by
-//! `pread`, without another copy where the types agree. Threads share an open model without a lock: it does not change.
+//! The crate `caffemodel` knows the format; this room adds C's strings. Values go from the file to the host side by `pread`,
+//! without another copy if the types agree. An open model does not change, so threads share it without a lock.
 
 pub mod blob_file;
 mod failure;
@@ -31,8 +31,8 @@ impl Model {
         let _guard = CancelGuard::begin();
         let file = caffemodel::Model::open(path)?;
         let mut layers = Vec::new();
-        let no_room = |_| Failure::no_room(size_of_val(file.layers()));
-        layers.try_reserve_exact(file.layers().len()).map_err(no_room)?;
+        let out_of_memory = |_| Failure::out_of_memory(size_of_val(file.layers()));
+        layers.try_reserve_exact(file.layers().len()).map_err(out_of_memory)?;
         for layer in file.layers() {
             layers.push((text(layer.name())?, text(layer.type_name())?));
         }
@@ -52,7 +52,7 @@ impl Model {
         self.file.state()
     }
 
-    /// Empty in other files than a solver's.
+    /// The `.caffemodel` of a solver's state; empty for other files.
     pub fn learned_net(&self) -> &CStr {
         &self.learned_net
     }
@@ -61,14 +61,14 @@ impl Model {
         self.layers.len()
     }
 
-    /// Returns its name and type too.
+    /// The layer, its name and its type.
     pub fn layer(&self, index: usize) -> Result<(&Layer, &CStr, &CStr), Failure> {
         let layer = self.file.layer(index)?;
         let (name, of) = self.layers.get(index).map_or((c"", c""), |(name, of)| (name, of));
         Ok((layer, name, of))
     }
 
-    /// An error if the values do not fit the shape.
+    /// Fails if the values do not fit the shape.
     #[cfg(feature = "caffe2")]
     pub fn check(&self, at: At) -> Result<(), Failure> {
         Ok(self.file.array(at).map(drop)?)
@@ -81,7 +81,7 @@ impl Model {
     }
 }
 
-/// A blob, whose values may not fit its shape, as its layer has it.
+/// A blob as its layer uses it. Its values may not fit its shape.
 pub struct BlobInNet<'m> {
     pub blob: &'m Blob,
     pub net_shape: &'m [i64],
@@ -89,10 +89,10 @@ pub struct BlobInNet<'m> {
     pub torch: Option<(TorchRole, &'m [i64])>,
 }
 
-/// The crate's names have no NUL.
+/// A name as a C string: the names of `caffemodel` have no NUL.
 fn text(name: &str) -> Result<CString, Failure> {
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(name.len() + 1).map_err(|_| Failure::no_room(name.len() + 1))?;
+    bytes.try_reserve_exact(name.len() + 1).map_err(|_| Failure::out_of_memory(name.len() + 1))?;
     bytes.extend_from_slice(name.as_bytes());
     bytes.push(0);
     Ok(CString::from_vec_with_nul(bytes).unwrap_or_default())

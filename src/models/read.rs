@@ -1,3 +1,4 @@
+//! Reading of values into objects.
 #![expect(unsafe_code, reason = "an object's host side is filled")]
 
 use std::fmt;
@@ -9,7 +10,7 @@ use crate::object::SyncedMemory;
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Values converted in one call.
+/// The number of values that are converted in one call.
 const AT_ONCE: usize = 512;
 
 pub fn element_type(element: Element) -> ElementType {
@@ -28,11 +29,11 @@ pub fn element_type(element: Element) -> ElementType {
 }
 
 impl Model {
-    /// Reads an array into the host side, then the newest: as stored, as floats (doubles are rounded) or as doubles.
-    /// The rest of a larger object stays.
+    /// Reads an array into the host side, which is then the newest: as stored, as floats (doubles are rounded) or as doubles. The
+    /// rest of a larger object stays.
     ///
     /// # Safety
-    /// No other thread uses the object's host side meanwhile.
+    /// No other thread uses the object's host side during the call.
     pub unsafe fn read(&self, at: At, of: ElementType, into: &SyncedMemory) -> Result<(), Failure> {
         let _guard = CancelGuard::begin();
         let array = self.file.array(at)?;
@@ -53,7 +54,7 @@ impl Model {
             ));
         }
         self.check_end(at, stored, count)?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `read` lets no other thread use the host side.
         unsafe {
             into.fill(needed as usize, |bytes| match of {
                 _ if is_stored_type => Ok(self.file.read_bytes(at, 0, bytes)?),
@@ -65,7 +66,7 @@ impl Model {
         }
     }
 
-    /// Finds a file that was cut since it was opened, before anything is overwritten.
+    /// Reads the last value, so that a file that was cut since it was opened is found before anything is overwritten.
     fn check_end(&self, at: At, stored: Element, count: u64) -> Result<(), Failure> {
         let mut last = [0; 8];
         match count.checked_sub(1) {
@@ -75,7 +76,7 @@ impl Model {
     }
 }
 
-/// In pieces: the caller's memory may be misaligned.
+/// Fills `bytes` with converted values, in pieces through an aligned buffer, because the caller's memory may be misaligned.
 fn converted<T: Copy + Default, const SIZE: usize>(
     bytes: &mut [u8],
     read: impl Fn(u64, &mut [T]) -> Result<(), caffemodel::Error>,
