@@ -3,14 +3,14 @@
  * Generated from the Rust source by cbindgen. Do not edit.
  *
  * Caffe2's storage over the SyncedMemory of syncedmem.h: tensors, blobs of one value of any type, and workspaces of
- * named blobs. The rules are those of Caffe2 v0.8.1, whose faults are mended where docs/caffe2.md says so.
+ * named blobs. The rules are those of Caffe2 v0.8.1, without the faults that docs/caffe2.md lists.
  *
  * A syncedmem_tensor_t is dimensions, a type and memory on one side: the host's as TensorCPU, or the device's as
  * TensorCUDA. Memory comes with the first syncedmem_tensor_mutable_data, aligned to 64 bytes, on the host with zeros.
  * Tensors may share it.
  *
- * Ownership. Tensors, blobs and workspaces are counted by their holders: a create, a retain and each function that
- * writes a handle make one more, which ends by a destroy; the last one frees. Pointers to data are valid until the
+ * Ownership. Tensors, blobs and workspaces are reference-counted: a create, a retain and each function that writes a
+ * handle add a reference, which a destroy drops; the last one frees. Pointers to data are valid until the
  * tensor gets other memory, or the blob another value.
  *
  * Threads. Any number of threads may use one workspace at once, and one blob, and call functions whose tensor is
@@ -79,7 +79,7 @@ typedef struct syncedmem_typemeta_t {
    */
   const void *id;
   /**
-   * UTF-8, valid as long as anything is of the type.
+   * UTF-8, valid as long as anything has the type.
    */
   const char *name;
   /**
@@ -101,8 +101,8 @@ typedef struct syncedmem_typemeta_t {
 } syncedmem_typemeta_t;
 
 /**
- * Takes back what was lent or given with `context`: memory, or the value of a blob. Called once, on any thread,
- * without locks.
+ * Frees the memory, or ends the blob's value, that was passed together with it. Called once, on any thread, without
+ * locks.
  */
 typedef void (*syncedmem_deleter_t)(void *pointer, void *context);
 
@@ -119,7 +119,7 @@ typedef struct syncedmem_tensor_info_t {
    */
   const int64_t *dims;
   /**
-   * Another number after each change of the dimensions.
+   * A number that differs after each change of the dimensions.
    */
   uint64_t changes;
   /**
@@ -149,8 +149,8 @@ typedef struct syncedmem_tensor_info_t {
 } syncedmem_tensor_info_t;
 
 /**
- * Visits a blob of a workspace: its name there, its handle, held during the call, and the bytes of its tensor's
- * memory, 0 where a blob visited before has that too.
+ * Visits a blob of a workspace: its name there, its handle, valid during the call, and the bytes of its tensor's memory,
+ * 0 if a blob visited before shares that memory.
  */
 typedef void (*syncedmem_blob_visitor_t)(const char *name,
                                          struct syncedmem_typed_blob_t *blob,
@@ -175,7 +175,7 @@ syncedmem_status_t syncedmem_typemeta_element(const struct syncedmem_typemeta_t 
 
 /**
  * Writes the type of a blob's value that is a tensor of that side to `*meta`. Such a value is the address of a
- * `syncedmem_tensor_t *`, which it holds; a caller may take the tensor out, and leaves NULL.
+ * `syncedmem_tensor_t *`, which has a reference to the tensor; a caller may take that over, and leaves NULL.
  */
 syncedmem_status_t syncedmem_tensor_typemeta(int32_t side,
                                              struct syncedmem_typemeta_t *meta);
@@ -187,12 +187,12 @@ syncedmem_status_t syncedmem_tensor_create(int32_t side,
                                            struct syncedmem_tensor_t **tensor);
 
 /**
- * Makes one more holder of the tensor.
+ * Adds a reference to the tensor.
  */
 syncedmem_status_t syncedmem_tensor_retain(struct syncedmem_tensor_t *tensor);
 
 /**
- * Ends one holder; the last one ends the tensor.
+ * Drops a reference; the last one ends the tensor.
  */
 syncedmem_status_t syncedmem_tensor_destroy(struct syncedmem_tensor_t *tensor);
 
@@ -230,8 +230,8 @@ syncedmem_status_t syncedmem_tensor_reshape(struct syncedmem_tensor_t *tensor,
 syncedmem_status_t syncedmem_tensor_shrink(struct syncedmem_tensor_t *tensor, int64_t outer);
 
 /**
- * Makes room for the items of those dimensions, and for all that the tensor has. Items and dimensions stay, and a later
- * resize frees the memory only if it is too small. Without a type nothing is done.
+ * Allocates memory for the items of those dimensions, and at least for those that the tensor has. Items and dimensions
+ * stay, and a later resize frees the memory only if it is too small. Does nothing without a type.
  *
  * Errors: as `syncedmem_tensor_resize` and `syncedmem_tensor_copy_from`.
  */
@@ -240,8 +240,8 @@ syncedmem_status_t syncedmem_tensor_reserve(struct syncedmem_tensor_t *tensor,
                                             const int64_t *dims);
 
 /**
- * Adds `more` to the first dimension. The items stay. Missing room is made as by `syncedmem_tensor_reserve`, for
- * `growth_percent` more than there was.
+ * Adds `more` to the first dimension. The items stay. Memory that is too small is replaced as by
+ * `syncedmem_tensor_reserve`, for at least `growth_percent` more than the first dimension was.
  *
  * Errors: `INVALID_ARGUMENT` (also negative, too many items), `INVALID_STATE` (no dimensions), and as
  * `syncedmem_tensor_reserve`.
@@ -251,7 +251,7 @@ syncedmem_status_t syncedmem_tensor_extend(struct syncedmem_tensor_t *tensor,
                                            double growth_percent);
 
 /**
- * Gives the memory up; other tensors that share it keep it. Dimensions and type stay.
+ * Releases the memory; other tensors that share it keep it. Dimensions and type stay.
  */
 syncedmem_status_t syncedmem_tensor_free_memory(struct syncedmem_tensor_t *tensor);
 
@@ -261,8 +261,8 @@ syncedmem_status_t syncedmem_tensor_free_memory(struct syncedmem_tensor_t *tenso
 syncedmem_status_t syncedmem_tensor_swap(struct syncedmem_tensor_t *tensor, struct syncedmem_tensor_t *other);
 
 /**
- * Sets for the process whether a resized tensor keeps more memory than it needs, and how many unused bytes at most. At
- * first that is true, without a limit (`INT64_MAX`).
+ * Sets for the process whether a resized tensor keeps more memory than it needs, and how many unused bytes at most. The
+ * default is true, without a limit (`INT64_MAX`).
  */
 syncedmem_status_t syncedmem_tensor_set_keep_on_shrink(bool keep,
                                                        int64_t most_unused_bytes);
@@ -313,8 +313,8 @@ syncedmem_status_t syncedmem_tensor_copy_from(struct syncedmem_tensor_t *tensor,
                                               const struct syncedmem_tensor_t *source);
 
 /**
- * Shares the memory of another tensor of the same side and number of items, and takes its type, until a resize beyond
- * the memory or `syncedmem_tensor_free_memory`.
+ * Makes the tensor share the memory of another one of the same side and number of items, with its type, until a resize
+ * beyond the memory or `syncedmem_tensor_free_memory`.
  *
  * Errors: `INVALID_STATE` (the source has items and no memory yet).
  */
@@ -381,7 +381,7 @@ syncedmem_status_t syncedmem_tensor_dim32(const struct syncedmem_tensor_t *tenso
                                           int32_t *dim);
 
 /**
- * Writes the product of the dimensions from `axis` on to `*size`; 1 behind the last one.
+ * Writes the product of the dimensions from `axis` on to `*size`; 1 for an axis after the last one.
  */
 syncedmem_status_t syncedmem_tensor_size_from_dim(const struct syncedmem_tensor_t *tensor,
                                                   int32_t axis,
@@ -423,12 +423,12 @@ syncedmem_status_t syncedmem_tensor_debug_string(const struct syncedmem_tensor_t
 syncedmem_status_t syncedmem_typed_blob_create(struct syncedmem_typed_blob_t **blob);
 
 /**
- * Makes one more holder of the blob.
+ * Adds a reference to the blob.
  */
 syncedmem_status_t syncedmem_typed_blob_retain(struct syncedmem_typed_blob_t *blob);
 
 /**
- * Ends one holder; the last one ends the blob and its value.
+ * Drops a reference; the last one ends the blob and its value.
  */
 syncedmem_status_t syncedmem_typed_blob_destroy(struct syncedmem_typed_blob_t *blob);
 
@@ -454,8 +454,8 @@ syncedmem_status_t syncedmem_typed_blob_get(const struct syncedmem_typed_blob_t 
                                             void **value);
 
 /**
- * Writes the address of a value of that type to `*value`. Unless there is one, the type makes a new one, aligned to 64
- * bytes, and the old one ends. `is_new` may be NULL.
+ * Writes the address of a value of that type to `*value`. If the value has another type, the type makes a new one,
+ * aligned to 64 bytes, and the old one ends. `is_new` may be NULL.
  *
  * Errors: `INVALID_ARGUMENT` (also no type), `INVALID_STATE` (the type's `construct` returned false).
  */
@@ -505,8 +505,8 @@ syncedmem_status_t syncedmem_typed_blob_get_tensor(const struct syncedmem_typed_
                                                    struct syncedmem_tensor_t **tensor);
 
 /**
- * As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the
- * blob gets a new one, and the old value ends. `is_new` may be NULL.
+ * As `syncedmem_typed_blob_get_tensor`, for a tensor of that side (`syncedmem_side_t`). If the value is no such tensor,
+ * the blob gets a new one, and the old value ends. `is_new` may be NULL.
  *
  * Errors: `INVALID_STATE` (no memory for the tensor; NULL in its place).
  */
@@ -516,25 +516,25 @@ syncedmem_status_t syncedmem_typed_blob_get_mutable_tensor(struct syncedmem_type
                                                            struct syncedmem_tensor_t **tensor);
 
 /**
- * Makes a tensor the value: the blob holds it too, and ends the old value.
+ * Makes a tensor the value: the blob has a reference to it, and the old value ends.
  */
 syncedmem_status_t syncedmem_typed_blob_set_tensor(struct syncedmem_typed_blob_t *blob,
                                                    struct syncedmem_tensor_t *tensor);
 
 /**
- * Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL.
+ * Creates an empty workspace and writes its handle to `*workspace`. It has a reference to the parent, which may be NULL.
  */
 syncedmem_status_t syncedmem_workspace_create(struct syncedmem_workspace_t *parent,
                                               struct syncedmem_workspace_t **workspace);
 
 /**
- * Makes one more holder of the workspace.
+ * Adds a reference to the workspace.
  */
 syncedmem_status_t syncedmem_workspace_retain(struct syncedmem_workspace_t *workspace);
 
 /**
- * Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere. Workspaces that map each
- * other's blobs hold each other until the process ends.
+ * Drops a reference; the last one ends the workspace, but not blobs with other references. Workspaces that map each
+ * other's blobs keep each other until the process ends.
  */
 syncedmem_status_t syncedmem_workspace_destroy(struct syncedmem_workspace_t *workspace);
 
@@ -547,7 +547,7 @@ syncedmem_status_t syncedmem_workspace_create_blob(struct syncedmem_workspace_t 
                                                    struct syncedmem_typed_blob_t **blob);
 
 /**
- * As `syncedmem_workspace_create_blob`, of this workspace itself: the blob hides a mapping's or a parent's.
+ * As `syncedmem_workspace_create_blob`, but for this workspace itself: the blob hides a mapping's or a parent's.
  */
 syncedmem_status_t syncedmem_workspace_create_local_blob(struct syncedmem_workspace_t *workspace,
                                                          const char *name,
@@ -568,7 +568,7 @@ syncedmem_status_t syncedmem_workspace_has_blob(const struct syncedmem_workspace
                                                 bool *has);
 
 /**
- * Removes a blob of this workspace itself, which other holders keep, and writes to `*removed`, which may be NULL,
+ * Removes a blob of this workspace itself, which other references keep, and writes to `*removed`, which may be NULL,
  * whether there was one.
  */
 syncedmem_status_t syncedmem_workspace_remove_blob(struct syncedmem_workspace_t *workspace,
@@ -586,8 +586,8 @@ syncedmem_status_t syncedmem_workspace_rename_blob(struct syncedmem_workspace_t 
                                                    struct syncedmem_typed_blob_t **blob);
 
 /**
- * Makes the blob `name` of another workspace visible here as `new_name`. This workspace holds the other one. The name
- * is looked up there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name` already.
+ * Makes the blob `name` of another workspace visible here as `new_name`. This workspace has a reference to the
+ * other one, where the name is looked up at each use. With `skip_defined` nothing is done if a blob is visible as `new_name` already.
  *
  * Errors: `INVALID_ARGUMENT` (also the same workspace, no such blob, or a new name that is visible already).
  */
@@ -609,8 +609,8 @@ syncedmem_status_t syncedmem_workspace_blobs(const struct syncedmem_workspace_t 
 /**
  * Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
  * is `pointer`, `deleter` (NULL: none) is called with it and `context` when the tensor ends; otherwise it stays the
- * caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. A binding keeps its one object for a
- * tensor there.
+ * caller's. With NULL for `pointer` nothing is attached, and NULL is written if nothing was. A binding keeps its one
+ * object for a tensor there.
  */
 syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tensor,
                                            void *pointer,
@@ -628,8 +628,8 @@ syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob
                                                void **attached);
 
 /**
- * Allocates `bytes` of host memory, zeros aligned to 64 bytes, and writes its address to `*data`. It is counted with
- * the memory of tensors, with 64 bytes more. Free it with `syncedmem_cpu_delete`.
+ * Allocates `bytes` of host memory, zeros aligned to 64 bytes, and writes its address to `*data`. The account counts it
+ * with the memory of tensors, with 64 bytes more. Free it with `syncedmem_cpu_delete`.
  */
 syncedmem_status_t syncedmem_cpu_new(size_t bytes,
                                      void **data);
@@ -646,7 +646,7 @@ void syncedmem_cpu_delete(void *data);
 syncedmem_status_t syncedmem_tensor_report_allocations(bool on);
 
 /**
- * Reads an `init_net.pb` into tensors of the host, without a copy in between: each becomes the value of the blob of
+ * Reads an `init_net.pb` into tensors of the host, without an intermediate copy: each becomes the value of the blob of
  * its name, which is created where the workspace has none.
  *
  * Errors: `INVALID_ARGUMENT` (also another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one

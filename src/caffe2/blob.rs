@@ -1,3 +1,4 @@
+//! Blobs of one value of any type.
 #![expect(unsafe_code, reason = "values are ended by functions of the caller's")]
 
 use std::ffi::c_void;
@@ -13,7 +14,7 @@ use super::typemeta::{TypeMeta, syncedmem_deleter_t};
 use crate::memory::malloc;
 use crate::platform::fallible_arc::FallibleArc;
 
-/// The room's lock guards the value: see [`locked`].
+/// One value. The lock of [`locked`] guards it.
 pub struct Blob {
     value: Guarded<Value>,
     attachment: Attachment,
@@ -26,15 +27,16 @@ pub struct Value {
 }
 
 enum End {
+    /// The caller ends it.
     Elsewhere,
     /// It was released, and its new owner may have ended it.
     Released,
     Deleter(unsafe extern "C-unwind" fn(*mut c_void, *mut c_void), *mut c_void),
-    /// Its type's functions end it; the memory is malloc's.
+    /// The functions of its type end it, and then `free` its memory.
     OfType,
 }
 
-// SAFETY: the makers of values guarantee that any thread may use and end them.
+// SAFETY: the C caller passes values that any thread may use and end ("Threads" and "Callbacks" in syncedmem_caffe2.h).
 unsafe impl Send for Value {}
 
 impl Default for Value {
@@ -57,15 +59,15 @@ impl Value {
     }
 
     pub fn made(meta: TypeMeta) -> Result<Value, Error> {
-        // As the type's function, with its error.
+        // A tensor is not made by the type's function, which could not return the error.
         if let Some(side) = handle::side_of(&meta) {
             return Value::tensor(Handle::new(side)?);
         }
-        let mut value = Value::room(meta)?;
+        let mut value = Value::zeros(meta)?;
         if let Some(pointer) = NonNull::new(value.pointer) {
-            // SAFETY: new zeros of an item's size, aligned to 64 bytes.
+            // SAFETY: the block is new, holds zeros for one item, and is aligned to 64 bytes.
             unsafe { meta.construct(pointer, 1) }.inspect_err(|_| {
-                // SAFETY: malloc's family made it.
+                // SAFETY: `Value::zeros` took the block from malloc's family, and it is not used again.
                 unsafe { libc::free(value.pointer) };
                 value.end = End::Elsewhere;
             })?;
@@ -74,20 +76,20 @@ impl Value {
     }
 
     pub fn tensor(tensor: FallibleArc<Handle>) -> Result<Value, Error> {
-        // SAFETY: only the side is read, which never changes.
+        // SAFETY: only the side of the tensor is read, which never changes.
         let meta = handle::meta(unsafe { tensor.tensor() }.side());
-        let mut value = Value::room(meta)?;
-        // SAFETY: there is room for the type's item, a handle.
+        let mut value = Value::zeros(meta)?;
+        // SAFETY: the block has the size of the type's item, a handle.
         unsafe { value.pointer.cast::<NonNull<Handle>>().write(tensor.into_address()) };
         value.end = End::OfType;
         Ok(value)
     }
 
     /// Zeros for one item, not constructed yet.
-    fn room(meta: TypeMeta) -> Result<Value, Error> {
+    fn zeros(meta: TypeMeta) -> Result<Value, Error> {
         let bytes = meta.itemsize.max(1);
-        let pointer = malloc::aligned(bytes).ok_or(Error::no_room(bytes))?;
-        // SAFETY: a new block of that size.
+        let pointer = malloc::aligned(bytes).ok_or(Error::out_of_memory(bytes))?;
+        // SAFETY: the block is new and has that many bytes.
         unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
         Ok(Value { meta, pointer: pointer.as_ptr(), end: End::OfType })
     }
@@ -98,13 +100,13 @@ impl Value {
 
     fn as_tensor(&self) -> Option<NonNull<Handle>> {
         let is_tensor = !self.pointer.is_null() && handle::side_of(&self.meta).is_some();
-        // SAFETY: a value of that type is a handle, or null where a caller took it out.
+        // SAFETY: a value of that type is a handle, or null if a caller took the tensor out.
         is_tensor.then(|| unsafe { self.pointer.cast::<Option<NonNull<Handle>>>().read() }).flatten()
     }
 
-    fn tensor_holder(&self) -> Option<FallibleArc<Handle>> {
-        // SAFETY: the value holds the tensor, and is borrowed: it cannot end meanwhile.
-        self.as_tensor().map(|handle| unsafe { another_holder(handle) })
+    fn tensor_reference(&self) -> Option<FallibleArc<Handle>> {
+        // SAFETY: the value has a reference to the tensor, and cannot end while it is borrowed.
+        self.as_tensor().map(|handle| unsafe { another_reference(handle) })
     }
 }
 
@@ -113,12 +115,12 @@ impl Drop for Value {
         let Some(pointer) = NonNull::new(self.pointer) else { return };
         match self.end {
             End::Elsewhere | End::Released => {}
-            // SAFETY: the value's maker guarantees it.
+            // SAFETY: the C caller passed the deleter for this value; it is called once.
             End::Deleter(deleter, context) => unsafe { deleter(pointer.as_ptr(), context) },
             End::OfType => {
-                // SAFETY: `made` or `tensor` made it, and it is not used again.
+                // SAFETY: `made` or `tensor` constructed the item, and it is not used again.
                 unsafe { self.meta.destruct(pointer, 1) };
-                // SAFETY: malloc's family made it.
+                // SAFETY: `Value::zeros` took the block from malloc's family, and it is not used again.
                 unsafe { libc::free(pointer.as_ptr()) };
             }
         }
@@ -128,7 +130,7 @@ impl Drop for Value {
 impl Blob {
     pub fn new() -> Result<FallibleArc<Blob>, Error> {
         let value = Guarded::new(Value::default());
-        FallibleArc::new(Blob { value, attachment: Attachment::default() }).map_err(Error::no_room)
+        FallibleArc::new(Blob { value, attachment: Attachment::default() }).map_err(Error::out_of_memory)
     }
 
     pub fn attachment(&self) -> &Attachment {
@@ -139,7 +141,7 @@ impl Blob {
         locked(|held| self.value.get(held).meta)
     }
 
-    /// Without `meta` the value may have any type; null if there is none.
+    /// The value, which must be of type `meta` if that is given; null if there is none.
     pub fn get(&self, meta: Option<&TypeMeta>) -> Result<*mut c_void, Error> {
         let (holds, pointer) = locked(|held| {
             let value = self.value.get(held);
@@ -153,12 +155,12 @@ impl Blob {
         }
     }
 
-    /// Returns whether the value is new too. Two threads get the same.
+    /// The value of that type, made if there is none, and whether it is new. Two threads get the same value.
     pub fn get_mutable(&self, meta: TypeMeta) -> Result<(*mut c_void, bool), Error> {
         self.read_mutable(meta, |value| value.pointer)
     }
 
-    /// What `read` returns of the value of that type, while no other thread can exchange it.
+    /// Calls `read` with the value of that type, made if there is none, under the lock. Also returns whether the value is new.
     fn read_mutable<R>(&self, meta: TypeMeta, read: impl Fn(&Value) -> R) -> Result<(R, bool), Error> {
         if meta.is_none() {
             return Err(Error::Argument("the type is none: its id is NULL; pass a type"));
@@ -171,7 +173,7 @@ impl Blob {
             return Ok((answer, false));
         }
         let mut new = Value::made(meta)?;
-        // `new` takes the other value, which ends after the lock is released.
+        // The swap moves the old value into `new`, which ends after the lock is released.
         Ok(locked(|held| match there(held) {
             Some(answer) => (answer, false),
             None => {
@@ -186,9 +188,9 @@ impl Blob {
         drop(locked(|held| std::mem::replace(self.value.get_mut(held), value)));
     }
 
-    /// Makes the value the caller's, with its deleter and the deleter's context.
+    /// Leaves the end of the value to the caller. Returns the value, its deleter and the deleter's context.
     ///
-    /// Compat: the blob still refers to it.
+    /// Compat: the blob still refers to the value.
     pub fn release(&self) -> (*mut c_void, syncedmem_deleter_t, *mut c_void) {
         locked(|held| {
             let value = self.value.get_mut(held);
@@ -213,7 +215,7 @@ impl Blob {
     pub fn tensor(&self) -> Result<FallibleArc<Handle>, Error> {
         let found = locked(|held| {
             let value = self.value.get(held);
-            value.tensor_holder().ok_or(value.meta)
+            value.tensor_reference().ok_or(value.meta)
         });
         found.map_err(|holds| match handle::side_of(&holds) {
             Some(_) => TAKEN_OUT,
@@ -221,27 +223,29 @@ impl Blob {
         })
     }
 
-    /// Also returns whether the tensor is new.
+    /// The value that is a tensor of `side`, made if there is none, and whether it is new.
     pub fn mutable_tensor(&self, side: Side) -> Result<(FallibleArc<Handle>, bool), Error> {
-        let (tensor, is_new) = self.read_mutable(handle::meta(side), Value::tensor_holder)?;
+        let (tensor, is_new) = self.read_mutable(handle::meta(side), Value::tensor_reference)?;
         Ok((tensor.ok_or(TAKEN_OUT)?, is_new))
     }
 
-    /// The value's, if it is a tensor that was not released; else zeros.
+    /// The footprint of a value that is a tensor and was not released; else zeros.
     pub fn footprint(&self, held: &Held) -> (usize, usize) {
         let value = self.value.get(held);
         if let End::Released = value.end {
             return (0, 0);
         }
-        // SAFETY: the value holds the tensor, and ends only under this lock.
+        // SAFETY: the value has a reference to the tensor, and is exchanged only under the lock, which `held` proves.
         value.as_tensor().map_or((0, 0), |handle| unsafe { handle.as_ref() }.footprint())
     }
 }
 
+/// Adds a reference to what `address` points to.
+///
 /// # Safety
-/// A holder has the address meanwhile.
-pub unsafe fn another_holder<T>(address: NonNull<T>) -> FallibleArc<T> {
-    // SAFETY: the caller guarantees it.
-    let holder = std::mem::ManuallyDrop::new(unsafe { FallibleArc::from_address(address) });
-    FallibleArc::clone(&holder)
+/// Another reference lives during the call.
+pub unsafe fn another_reference<T>(address: NonNull<T>) -> FallibleArc<T> {
+    // SAFETY: the caller of `another_reference` keeps a reference alive; this one is not dropped.
+    let reference = std::mem::ManuallyDrop::new(unsafe { FallibleArc::from_address(address) });
+    FallibleArc::clone(&reference)
 }

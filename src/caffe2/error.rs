@@ -4,7 +4,7 @@ use super::type_name::TypeName;
 #[cfg(feature = "blob")]
 use crate::models::Failure;
 
-/// All is unchanged, but for the contents of a copy's target.
+/// Why an operation failed. Nothing has changed, except the contents of a copy's target.
 #[derive(Debug)]
 pub enum Error {
     Own(crate::error::Error),
@@ -24,7 +24,7 @@ pub enum Error {
 
 impl Error {
     /// `asked` is in bytes.
-    pub fn no_room(asked: usize) -> Error {
+    pub fn out_of_memory(asked: usize) -> Error {
         Error::Own(crate::error::Error::no_room(asked))
     }
 }

@@ -1,4 +1,6 @@
-//! Tensors as values of blobs.
+//! Tensors behind handles, and as values of blobs.
+//!
+//! "One thread" below: as the header asks, no two threads use a tensor at once if one of them changes it.
 #![expect(unsafe_code, reason = "handles are addresses")]
 
 use std::cell::UnsafeCell;
@@ -19,15 +21,15 @@ use crate::platform::nesting;
 
 pub struct Handle {
     tensor: UnsafeCell<Tensor>,
-    /// The storage's: a thread may add up a workspace while others change tensors.
+    /// Identity and bytes of the storage. Atomic, because a thread may measure a workspace while others change its tensors.
     storage: AtomicUsize,
     capacity: AtomicUsize,
     attachment: Attachment,
 }
 
-// SAFETY: callers guarantee that one thread at a time changes it; any may end it.
+// SAFETY: any thread may use and end a tensor and its attachment.
 unsafe impl Send for Handle {}
-// SAFETY: as above.
+// SAFETY: the C caller keeps the rule "One thread"; the other fields are atomic or guarded by the lock.
 unsafe impl Sync for Handle {}
 
 impl Handle {
@@ -35,20 +37,20 @@ impl Handle {
         let tensor = UnsafeCell::new(Tensor::new(side));
         let (storage, capacity) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let handle = Handle { tensor, storage, capacity, attachment: Attachment::default() };
-        FallibleArc::new(handle).map_err(Error::no_room)
+        FallibleArc::new(handle).map_err(Error::out_of_memory)
     }
 
     /// # Safety
-    /// No thread changes it meanwhile.
+    /// No thread changes the tensor while the result lives.
     pub unsafe fn tensor(&self) -> &Tensor {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `tensor` lets no thread change it while the result lives.
         unsafe { &*self.tensor.get() }
     }
 
     /// # Safety
-    /// No other thread, and nothing that the result's holder calls, uses it while the result lives.
+    /// No other thread, and no function called meanwhile, uses the tensor while the result lives.
     pub unsafe fn change(&self) -> Changing<'_> {
-        // SAFETY: the caller guarantees that this is the only reference.
+        // SAFETY: the caller of `change` has the only reference to the tensor while the result lives.
         Changing { handle: self, tensor: unsafe { &mut *self.tensor.get() } }
     }
 
@@ -56,13 +58,13 @@ impl Handle {
         &self.attachment
     }
 
-    /// Identity and bytes of the storage, which tensors may share; zeros without one.
+    /// Identity and bytes of the storage, which tensors may share; zeros without storage.
     pub fn footprint(&self) -> (usize, usize) {
         (self.storage.load(Relaxed), self.capacity.load(Relaxed))
     }
 }
 
-/// A tensor that is changed. Its end notes the storage.
+/// A tensor that is being changed. Dropping this records its storage in the handle.
 pub struct Changing<'a> {
     handle: &'a Handle,
     tensor: &'a mut Tensor,
@@ -89,10 +91,10 @@ impl Drop for Changing<'_> {
     }
 }
 
-/// By side. The addresses are the types' ids.
+/// The names of the types, by side. Their addresses are the types' ids.
 static NAMES: [&CStr; 2] = [c"tensor", c"device tensor"];
 
-/// The value is a pointer to the tensor's handle.
+/// The type of a value that is a tensor: a pointer to its handle.
 pub fn meta(side: Side) -> TypeMeta {
     let name = &NAMES[side as usize];
     let construct = match side {
@@ -109,7 +111,7 @@ pub fn meta(side: Side) -> TypeMeta {
     }
 }
 
-/// `None`: no type of tensors.
+/// The side of a type of tensors; `None` for other types.
 pub fn side_of(meta: &TypeMeta) -> Option<Side> {
     [Side::Host, Side::Device].into_iter().find(|&side| *meta == self::meta(side))
 }
@@ -119,10 +121,10 @@ unsafe extern "C-unwind" fn construct<const ON_DEVICE: bool>(items: *mut c_void,
     let items = items.cast::<NonNull<Handle>>();
     for made in 0..count {
         match Handle::new(side) {
-            // SAFETY: the caller guarantees the memory.
+            // SAFETY: the caller of a type's `construct` passes memory for `count` items.
             Ok(handle) => unsafe { items.wrapping_add(made).write(handle.into_address()) },
             Err(_) => {
-                // SAFETY: so many were made.
+                // SAFETY: the first `made` items were written above.
                 unsafe { destruct(items.cast(), made) };
                 return false;
             }
@@ -133,32 +135,32 @@ unsafe extern "C-unwind" fn construct<const ON_DEVICE: bool>(items: *mut c_void,
 
 unsafe extern "C-unwind" fn destruct(items: *mut c_void, count: usize) {
     for item in 0..count {
-        // SAFETY: the caller guarantees the items.
+        // SAFETY: the caller of a type's `destruct` passes `count` items.
         let handle = unsafe { items.cast::<Option<NonNull<Handle>>>().wrapping_add(item).read() };
-        // SAFETY: the item was the holder, or null where a caller took the tensor out.
+        // SAFETY: the item is a reference to its tensor, which ends here; it is null if a caller took the tensor out.
         drop(handle.map(|handle| unsafe { FallibleArc::from_address(handle) }));
     }
 }
 
 unsafe extern "C-unwind" fn copy(source: *const c_void, target: *mut c_void, count: usize) -> bool {
     (0..count).all(|item| {
-        // SAFETY: the caller guarantees the items.
+        // SAFETY: the caller of a type's `copy` passes `count` items twice.
         let from = unsafe { source.cast::<Option<NonNull<Handle>>>().wrapping_add(item).read() };
-        // SAFETY: as above.
+        // SAFETY: the caller of a type's `copy` passes `count` items twice.
         let to = unsafe { target.cast::<Option<NonNull<Handle>>>().wrapping_add(item).read() };
         if from == to {
             return true;
         }
-        // A caller may have taken either out.
+        // A caller may have taken either tensor out.
         let (Some(from), Some(to)) = (from, to) else { return false };
-        // SAFETY: the item keeps its tensor.
+        // SAFETY: the item has a reference to its tensor.
         let to = unsafe { to.as_ref() };
-        // SAFETY: as above.
+        // SAFETY: the item has a reference to its tensor.
         let from = unsafe { from.as_ref() };
-        // SAFETY: only this thread uses these two tensors.
+        // SAFETY: the C caller keeps the rule "One thread" for both tensors.
         let from = unsafe { from.tensor() };
-        // The items may be tensors of tensors in turn, and these the first ones.
-        // SAFETY: as above.
+        // The items may be tensors of tensors in turn, so the copies nest.
+        // SAFETY: the C caller keeps the rule "One thread" for both tensors, which differ.
         nesting::nest(|| unsafe { to.change() }.copy_from(from).is_ok()).unwrap_or(false)
     })
 }

@@ -1,3 +1,4 @@
+//! Reading of `init_net.pb` into a workspace.
 #![expect(unsafe_code, reason = "the memory of new tensors is filled")]
 
 use std::path::Path;
@@ -13,7 +14,7 @@ use super::workspace::Workspace;
 use crate::models::{At, BlobInNet, Failure, Kind, Model, element_type};
 use crate::platform::fallible_arc::FallibleArc;
 
-/// Each tensor becomes the value of its name's blob. After an error no blob has another value; new ones are empty.
+/// Makes each tensor the value of the blob of its name. After an error no blob has another value; new blobs are empty.
 pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
     let model = Model::open(path)?;
     if model.kind() != Kind::InitNet {
@@ -22,8 +23,9 @@ pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
         ));
     }
     let mut read = Vec::new();
-    let no_room = |_| Error::no_room(model.layer_count() * size_of::<(FallibleArc<super::blob::Blob>, Value)>());
-    read.try_reserve_exact(model.layer_count()).map_err(no_room)?;
+    let out_of_memory =
+        |_| Error::out_of_memory(model.layer_count() * size_of::<(FallibleArc<super::blob::Blob>, Value)>());
+    read.try_reserve_exact(model.layer_count()).map_err(out_of_memory)?;
     for layer in 0..model.layer_count() {
         let value = Value::tensor(tensor(&model, layer, path)?)?;
         let (_, name, _) = model.layer(layer)?;
@@ -55,17 +57,17 @@ fn tensor(model: &Model, layer: usize, path: &Path) -> Result<FallibleArc<Handle
         .into());
     }
     let at = At::data(layer, 0);
-    // First: a wrong shape might need any amount of memory.
+    // Checks the shape before memory is allocated for it.
     model.check(at)?;
     let BlobInNet { blob, net_shape, .. } = model.blob(at)?;
     let element = element_type(blob.data().element());
     let handle = Handle::new(Side::Host)?;
-    // SAFETY: only this thread knows the new tensor.
+    // SAFETY: the tensor is new, so this is the only reference.
     let mut tensor = unsafe { handle.change() };
     tensor.resize(net_shape)?;
     tensor.raw_mutable_data(Some(&TypeMeta::of(element)))?;
     if let Some(storage) = tensor.storage() {
-        // SAFETY: only this thread knows the new tensor.
+        // SAFETY: the tensor is new, so no other thread uses its memory.
         unsafe { model.read(at, element, storage.object()) }?;
     }
     drop(tensor);

@@ -1,19 +1,19 @@
 //! The lock of all workspaces' blobs and all blobs' values.
-#![expect(unsafe_code, reason = "a value is lent to the holder of the lock")]
+#![expect(unsafe_code, reason = "the thread that has the lock may use the values")]
 
 use std::cell::UnsafeCell;
 
 use crate::platform::sync::{Lock, locked_static};
 
-/// Proof that this thread holds the lock.
+/// Proof that this thread has the lock.
 pub struct Held(());
 
 locked_static! {
-    /// Lock order: a thread that holds it takes no other and calls no function of a caller.
+    /// Lock order: a thread that has it takes no other lock and calls no function of a caller.
     static LOCK: Lock<Held> = Lock::new(Held(()));
 }
 
-/// `work` returns what it takes out: drops may call functions of the caller's.
+/// Runs `work` under the lock. `work` returns values that it takes out, because dropping them may call the caller's functions.
 pub fn locked<R>(work: impl FnOnce(&mut Held) -> R) -> R {
     LOCK.with(work)
 }
@@ -21,7 +21,7 @@ pub fn locked<R>(work: impl FnOnce(&mut Held) -> R) -> R {
 #[derive(Default)]
 pub struct Guarded<T>(UnsafeCell<T>);
 
-// SAFETY: the lock lends the value to one thread at a time.
+// SAFETY: one thread at a time has the lock, without which `get` and `get_mut` cannot be called.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -29,18 +29,18 @@ impl<T> Guarded<T> {
         Guarded(UnsafeCell::new(value))
     }
 
-    /// Without the lock: no other thread knows the value.
+    /// The value, without the lock: a `&mut` is the only reference.
     pub fn alone(&mut self) -> &mut T {
         self.0.get_mut()
     }
 
     pub fn get<'h>(&'h self, _held: &'h Held) -> &'h T {
-        // SAFETY: this thread holds the lock; while `_held` is shared no `get_mut` lives.
+        // SAFETY: this thread has the lock; while `_held` is shared, no result of `get_mut` lives.
         unsafe { &*self.0.get() }
     }
 
     pub fn get_mut<'h>(&'h self, _held: &'h mut Held) -> &'h mut T {
-        // SAFETY: this thread holds the lock; `_held` is borrowed once.
+        // SAFETY: this thread has the lock; `_held` is borrowed exclusively as long as the result lives.
         unsafe { &mut *self.0.get() }
     }
 }

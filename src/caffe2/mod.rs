@@ -1,7 +1,7 @@
 //! Caffe2's tensors, blobs of one value, and workspaces of named blobs.
 //!
-//! The rules are those of Caffe2 v0.8.1 and its last commits, without their faults; `tests/caffe2/` names both. One
-//! thread at a time uses a tensor, as in Caffe2; any number use a blob or a workspace, under the one [`lock`].
+//! The rules are those of Caffe2 v0.8.1 and its last commits, without their faults; `tests/caffe2/` names both. One thread at a
+//! time uses a tensor, as in Caffe2; any number of threads use a blob or a workspace, under the one [`lock`].
 
 pub mod attachment;
 pub mod blob;

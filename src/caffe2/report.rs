@@ -1,4 +1,4 @@
-//! Caffe2's `MemoryAllocationReporter`: a line on standard error for each block of a tensor, with the account's total.
+//! Caffe2's `MemoryAllocationReporter`: a line on standard error for each block of a tensor, with the total of the account.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -11,7 +11,7 @@ use crate::platform::text::warn;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Switches the account on too.
+/// Switches the report. Switching it on switches the account on too.
 pub fn set(on: bool) {
     if on {
         keep_account(true);
@@ -19,7 +19,7 @@ pub fn set(on: bool) {
     IS_ON.store(on, Relaxed);
 }
 
-/// Whether the block's end is to be reported.
+/// Reports an allocation; returns whether the block's end is to be reported too.
 pub fn allocated(side: Side, bytes: usize) -> bool {
     let on = IS_ON.load(Relaxed);
     if on {

@@ -1,8 +1,11 @@
+//! Counts, bytes and axes of a tensor's dimensions.
+
 use super::error::Error;
 
+/// The count of a tensor without a shape.
 pub const UNSHAPED: i64 = -1;
 
-/// 1 of no dimensions. The product without zeros fits too, so that no partial product overflows.
+/// The number of items; 1 without dimensions. The product that leaves out zeros must fit too, so that no partial product overflows.
 pub fn count(dims: impl Iterator<Item = i64> + Clone) -> Result<i64, Error> {
     if dims.clone().any(|dim| dim < 0) {
         return Err(Error::Argument(
@@ -16,7 +19,7 @@ pub fn count(dims: impl Iterator<Item = i64> + Clone) -> Result<i64, Error> {
     Ok(if dims.into_iter().any(|dim| dim == 0) { 0 } else { widest })
 }
 
-/// 0 without a shape.
+/// The bytes of `count` items; 0 without a shape.
 pub fn bytes(count: i64, itemsize: usize) -> Result<usize, Error> {
     let count = usize::try_from(count).unwrap_or(0);
     count
@@ -41,16 +44,16 @@ pub fn canonical_axis(dims: &[i64], axis: i32) -> Result<i32, Error> {
 
 pub fn size_from(dims: &[i64], axis: i32) -> Result<i64, Error> {
     let from = usize::try_from(axis).map_err(|_| NO_AXIS)?;
-    // Compat: of an axis behind the last one it is 1.
+    // Compat: the product is 1 for an axis after the last one.
     Ok(dims.get(from..).unwrap_or_default().iter().product())
 }
 
-/// Compat: the number of axes is no axis here.
+/// Compat: unlike in `size_from`, the number of axes is refused.
 pub fn size_to(dims: &[i64], axis: i32) -> Result<i64, Error> {
     Ok(dims[..self::axis(dims, axis)?].iter().product())
 }
 
-/// Without the two axes' own; in either order.
+/// The product of the dimensions between two axes, in either order, without theirs.
 pub fn size_between(dims: &[i64], one: i32, other: i32) -> Result<i64, Error> {
     let (one, other) = (axis(dims, one)?, axis(dims, other)?);
     let (first, last) = (one.min(other), one.max(other));

@@ -1,4 +1,4 @@
-//! The memory of tensors: an object, which the last of them ends.
+//! The memory of tensors: an object, which ends with the last tensor that shares it.
 #![expect(unsafe_code, reason = "items are constructed, copied and destructed, and objects ended")]
 
 use std::ffi::c_void;
@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use syncedmem_core::head::{Access, Side};
 
 use super::error::Error;
-use super::external::Lent;
+use super::external::Foreign;
 use super::report;
 use super::typemeta::TypeMeta;
 use crate::copy;
@@ -22,21 +22,22 @@ pub struct Storage(FallibleArc<Memory>);
 struct Memory {
     object: NonNull<SyncedMemory>,
     side: Side,
-    /// Items with functions are on the host.
+    /// The type when the memory was made. Items with functions are on the host.
     meta: TypeMeta,
     bytes: usize,
-    /// None for plain types and the caller's memory.
+    /// The items to destruct; `None` for plain types and the caller's memory.
     constructed: Option<(NonNull<c_void>, usize)>,
     reported: bool,
 }
 
-// SAFETY: any thread may use and end an object.
+// SAFETY: any thread may use and end an object, and a type's functions ("Callbacks" in syncedmem_caffe2.h).
 unsafe impl Send for Memory {}
-// SAFETY: as above; the other fields do not change once the memory is shared.
+// SAFETY: threads share an object by atomics and locks; the other fields do not change once the memory is shared.
 unsafe impl Sync for Memory {}
 
 impl Storage {
-    /// `bytes` is not 0. Plain items are zeros if `zeroed`, and undefined on the device; others are constructed.
+    /// New memory of `bytes`, which are not 0. Plain items are zeros if `zeroed` and on the host, else undefined; others are
+    /// constructed.
     pub fn new(meta: TypeMeta, bytes: usize, side: Side, zeroed: bool) -> Result<Storage, Error> {
         let plain = meta.is_plain();
         if side == Side::Device && !plain {
@@ -52,7 +53,7 @@ impl Storage {
         let data = memory.object().data(if side == Side::Host { Access::Write } else { Access::Overwrite }, side)?;
         if let Some(items) = NonNull::new(data).filter(|_| !plain) {
             let count = bytes / meta.itemsize;
-            // SAFETY: the block is new, of that size, and aligned to 64 bytes.
+            // SAFETY: the block is new, holds zeros for `count` items, and is aligned to 64 bytes.
             unsafe { meta.construct(items, count) }?;
             memory.constructed = Some((items, count));
         }
@@ -60,21 +61,22 @@ impl Storage {
         Storage::of(memory)
     }
 
-    /// After success the last tensor calls the deleter.
+    /// The caller's memory. After success the last tensor calls its deleter.
     ///
     /// # Safety
-    /// The memory stays usable on `side` until then, and holds items of the type.
-    pub unsafe fn external(meta: TypeMeta, bytes: usize, side: Side, lent: Lent) -> Result<Storage, Error> {
+    /// Foreign: the memory stays usable on `side` until the deleter is called, or without one as long as a tensor uses it, and
+    /// holds items of the type.
+    pub unsafe fn external(meta: TypeMeta, bytes: usize, side: Side, memory: Foreign) -> Result<Storage, Error> {
         let storage = Storage::empty(meta, bytes, side)?;
-        // SAFETY: the caller guarantees the memory.
-        unsafe { lent.lend_to(storage.object(), bytes, side) }?;
+        // SAFETY: the caller of `external` keeps the contract "Foreign".
+        unsafe { memory.give_to(storage.object(), bytes, side) }?;
         Ok(storage)
     }
 
-    /// After success the last tensor calls the deleter.
+    /// The memory of a tensor of DLPack. After success the last tensor calls its deleter.
     ///
     /// # Safety
-    /// As for `SyncedMemory::set_tensor`; the items are of the type.
+    /// Imported: `tensor` describes its memory correctly, and the memory holds items of the type.
     pub unsafe fn dlpack(
         meta: TypeMeta,
         bytes: usize,
@@ -82,7 +84,7 @@ impl Storage {
         tensor: NonNull<c_void>,
         versioned: bool,
     ) -> Result<Storage, Error> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `dlpack` keeps the contract "Imported".
         let (_, its_side, _) = unsafe { Imported::read(tensor, versioned, bytes) }?;
         if its_side != side {
             return Err(Error::Argument(
@@ -90,7 +92,7 @@ impl Storage {
             ));
         }
         let storage = Storage::empty(meta, bytes, side)?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `dlpack` keeps the contract "Imported"; `Memory::drop` ends the object.
         unsafe { storage.object().set_tensor(tensor, versioned) }?;
         Ok(storage)
     }
@@ -100,9 +102,9 @@ impl Storage {
         Storage::of(Memory { object, side, meta, bytes, constructed: None, reported: false })
     }
 
-    /// The object ends if there is no memory for the share.
+    /// Shares the memory. If there is no memory for the count of references, the object ends.
     fn of(memory: Memory) -> Result<Storage, Error> {
-        FallibleArc::new(memory).map(Storage).map_err(Error::no_room)
+        FallibleArc::new(memory).map(Storage).map_err(Error::out_of_memory)
     }
 
     pub fn object(&self) -> &SyncedMemory {
@@ -122,12 +124,11 @@ impl Storage {
         self.0.bytes
     }
 
-    /// The type when the memory was made.
     pub fn meta(&self) -> &TypeMeta {
         &self.0.meta
     }
 
-    /// Unique while the memory lives.
+    /// A number that is unique as long as the memory lives.
     pub fn identity(&self) -> usize {
         self.0.address().addr().get()
     }
@@ -135,7 +136,7 @@ impl Storage {
     #[inline]
     pub fn data(&self, access: Access) -> Result<NonNull<c_void>, Error> {
         let data = self.object().data(access, self.0.side)?;
-        // It has bytes, so it has an address.
+        // A storage has bytes, so its sides have addresses.
         NonNull::new(data).ok_or(Error::Own(crate::error::Error::Internal))
     }
 
@@ -148,10 +149,11 @@ impl Storage {
         let (from, to) = (source.data(Access::Read)?, self.data(Access::Write)?);
         if !meta.is_plain() || (self.0.side, source.0.side) == (Side::Host, Side::Host) {
             if from == to {
-                // The caller lent the same memory twice.
+                // Two objects borrow the same memory.
                 return Ok(());
             }
-            // SAFETY: both have that many items, in different objects.
+            // SAFETY: both storages have `count` items on the host. Items with functions are in memory of the library, which
+            // different storages do not share.
             return unsafe { meta.copy(from, to, count) };
         }
         let bytes = count * meta.itemsize;
@@ -164,12 +166,12 @@ impl Storage {
             (Side::Device, Side::Host) => (to, from, self.owner()),
             (Side::Host, _) => (from, to, source.owner()),
         };
-        // SAFETY: as above.
+        // SAFETY: both blocks have that many bytes.
         unsafe { copy::copy(driver, copy::Endpoints { device, host, to: self.0.side, owner, pinned: false }, bytes) }?;
         Ok(())
     }
 
-    /// The object's address, if it owns its device block.
+    /// The object's address if it owns its device block.
     fn owner(&self) -> Option<usize> {
         self.object().owns(Side::Device).unwrap_or(false).then(|| self.0.object.addr().get())
     }
@@ -177,7 +179,7 @@ impl Storage {
 
 impl Memory {
     fn object(&self) -> &SyncedMemory {
-        // SAFETY: `create` made it, and `drop` ends it.
+        // SAFETY: `SyncedMemory::create` made the object, and only `drop` ends it.
         unsafe { self.object.as_ref() }
     }
 }
@@ -185,11 +187,11 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some((items, count)) = self.constructed {
-            // SAFETY: `new` constructed them; no tensor is left.
+            // SAFETY: `new` constructed the items; no tensor uses them any more.
             unsafe { self.meta.destruct(items, count) };
         }
-        // Fails only if a caller ended the object against the rules. SAFETY: `create` made it; only its tensors of
-        // DLPack use it now.
+        // Fails only if a caller ended the object against the rules.
+        // SAFETY: `SyncedMemory::create` made the object; only its tensors of DLPack use it now, and they keep it alive.
         let _ = unsafe { self.object().destroy() };
         if self.reported {
             report::freed(self.side, self.bytes);

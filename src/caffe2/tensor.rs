@@ -1,4 +1,4 @@
-//! What can fail comes before the first change. [`items`] keeps the count, the type and the memory in accord.
+//! A tensor: dimensions, and the items that [`items`] describes. Every step that can fail comes before the first change.
 
 mod items;
 mod sharing;
@@ -20,7 +20,7 @@ pub struct Tensor {
     side: Side,
     dims: Vec<i64>,
     changes: u64,
-    /// Their count is the product of `dims`, or `UNSHAPED`.
+    /// The count of items is the product of `dims`, or `UNSHAPED`.
     items: Items,
 }
 
@@ -74,13 +74,13 @@ impl Tensor {
         self.items.origin() == Some(Origin::Shared)
     }
 
-    /// 0 without a type or a shape.
+    /// Bytes of the items; 0 without a type or a shape.
     pub fn nbytes(&self) -> usize {
         // `resize` and `allocate` checked the product.
         self.bytes_of(self.count()).unwrap_or(0)
     }
 
-    /// In bytes.
+    /// Bytes of the memory.
     pub fn capacity(&self) -> usize {
         self.storage().map_or(0, Storage::bytes)
     }
@@ -89,19 +89,20 @@ impl Tensor {
         shape::bytes(count, self.meta().itemsize)
     }
 
+    /// Reserves memory for as many dimensions, so that `set_dims` cannot fail.
     fn prepare(&mut self, dims: usize) -> Result<(), Error> {
         let more = dims.saturating_sub(self.dims.len());
-        self.dims.try_reserve(more).map_err(|_| Error::no_room(dims * size_of::<i64>()))
+        self.dims.try_reserve(more).map_err(|_| Error::out_of_memory(dims * size_of::<i64>()))
     }
 
-    /// Needs `prepare` first.
+    /// The caller has called `prepare`.
     fn set_dims(&mut self, dims: &[i64]) {
         self.dims.clear();
         self.dims.extend_from_slice(dims);
         self.changes += 1;
     }
 
-    /// Whether `resize` keeps the storage.
+    /// Whether a resize to `needed` bytes keeps the storage.
     fn keeps(&self, needed: usize) -> bool {
         let capacity = self.capacity();
         if self.items.origin() == Some(Origin::Reserved) || capacity < needed {
@@ -111,7 +112,7 @@ impl Tensor {
         keep && i64::try_from(capacity - needed).unwrap_or(i64::MAX) <= most
     }
 
-    /// Without dimensions it becomes a scalar.
+    /// Sets other dimensions; without any the tensor is a scalar.
     pub fn resize(&mut self, dims: &[i64]) -> Result<(), Error> {
         let count = shape::count(dims.iter().copied())?;
         let bytes = self.bytes_of(count)?;
@@ -147,7 +148,7 @@ impl Tensor {
         self.items.change(count, *self.meta(), true);
     }
 
-    /// Items that stay do not move.
+    /// Makes the first dimension smaller. Items that stay do not move.
     pub fn shrink(&mut self, outer: i64) -> Result<(), Error> {
         if outer > self.outer()? {
             return Err(Error::Argument(
@@ -159,7 +160,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Keeps the present items.
+    /// Allocates memory for the items of `dims`, and keeps the present items.
     pub fn reserve(&mut self, dims: &[i64]) -> Result<(), Error> {
         self.reserve_items(shape::count(dims.iter().copied())?)
     }
@@ -168,7 +169,7 @@ impl Tensor {
         if self.bytes_of(count)? <= self.capacity() {
             return Ok(());
         }
-        // Without memory the tensor may have more items than are asked for.
+        // A tensor without memory may have more items than are asked for.
         let bytes = self.bytes_of(count.max(self.count()))?;
         let storage = Storage::new(*self.meta(), bytes, self.side, true)?;
         if let Some(old) = self.storage() {
@@ -178,7 +179,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Makes missing room for `growth` percent more than there was.
+    /// Adds `more` to the first dimension. Memory that is too small grows by at least `growth` percent.
     pub fn extend(&mut self, more: i64, growth: f64) -> Result<(), Error> {
         let outer = self.outer()?;
         let wanted = outer.checked_add(more).filter(|_| more >= 0).ok_or(Error::Argument(
@@ -186,7 +187,7 @@ impl Tensor {
         ))?;
         let count = self.count_with(wanted)?;
         if self.bytes_of(count)? > self.capacity() && self.storage().is_some() {
-            // The cast saturates, and makes 0 of NaN.
+            // The cast saturates, and turns NaN into 0.
             let grown = (outer as f64 * (100.0 + growth) / 100.0).ceil() as i64;
             self.reserve_items(self.count_with(grown.max(wanted))?)?;
         }
@@ -194,12 +195,11 @@ impl Tensor {
         Ok(())
     }
 
-    /// Keeps dimensions and type.
     pub fn free_memory(&mut self) {
         self.items.change(self.count(), *self.meta(), false);
     }
 
-    /// Uses memory that is large enough again.
+    /// Copies dimensions, type and items. Memory that is large enough is reused.
     pub fn copy_from(&mut self, source: &Tensor) -> Result<(), Error> {
         let (count, meta) = (source.count(), *source.meta());
         if count == UNSHAPED {
@@ -229,7 +229,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// `None`: no items, and never any memory.
+    /// The items, for reading; `None` for a tensor without items that never had memory.
     pub fn raw_data(&self, meta: Option<&TypeMeta>) -> Result<Option<NonNull<c_void>>, Error> {
         let Some(storage) = self.storage() else {
             return match self.count() {
@@ -251,7 +251,7 @@ impl Tensor {
         }
     }
 
-    /// As `raw_data`. Allocates where no memory serves the type, by default the tensor's own.
+    /// The items, for reading and writing, as items of `meta` or else of the tensor's type. Allocates if no memory serves that type.
     #[inline]
     pub fn raw_mutable_data(&mut self, meta: Option<&TypeMeta>) -> Result<Option<NonNull<c_void>>, Error> {
         if let Some(storage) = self.storage() {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use syncedmem_core::text::Escaped;
 
-/// Read when the sentence is made, while the type is in use.
+/// The name of a type in an error sentence. It is read when the sentence is written, while the type is in use.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeName(Option<*const c_char>);
 
@@ -13,7 +13,7 @@ impl TypeName {
     pub const NONE: TypeName = TypeName(None);
 
     /// # Safety
-    /// `name` is NULL or a string, which stays while this is used.
+    /// `name` is NULL or a string, which stays valid as long as the result is used.
     pub unsafe fn at(name: *const c_char) -> TypeName {
         TypeName(Some(name))
     }
@@ -24,7 +24,7 @@ impl fmt::Display for TypeName {
         match self.0 {
             None => f.write_str("no type"),
             Some(name) if name.is_null() => f.write_str("a type without a name"),
-            // SAFETY: the caller of `at` guarantees it.
+            // SAFETY: the caller of `at` passed a string that is still valid.
             Some(name) => Escaped(unsafe { CStr::from_ptr(name) }.to_bytes()).fmt(f),
         }
     }

@@ -1,3 +1,4 @@
+//! Types of items and values, and calls of their functions.
 #![expect(unsafe_code, reason = "functions of the caller's types are called")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -21,8 +22,8 @@ pub type syncedmem_destruct_t = Option<unsafe extern "C-unwind" fn(items: *mut c
 pub type syncedmem_copy_t =
     Option<unsafe extern "C-unwind" fn(source: *const c_void, target: *mut c_void, count: usize) -> bool>;
 
-/// Takes back what was lent or given with `context`: memory, or the value of a blob. Called once, on any thread,
-/// without locks.
+/// Frees the memory, or ends the blob's value, that was passed together with it. Called once, on any thread, without
+/// locks.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_deleter_t = Option<unsafe extern "C-unwind" fn(pointer: *mut c_void, context: *mut c_void)>;
 
@@ -34,7 +35,7 @@ pub type syncedmem_deleter_t = Option<unsafe extern "C-unwind" fn(pointer: *mut 
 pub struct syncedmem_typemeta_t {
     /// Unique to the type, such as the address of a static of its own. NULL: no type.
     pub id: *const c_void,
-    /// UTF-8, valid as long as anything is of the type.
+    /// UTF-8, valid as long as anything has the type.
     pub name: *const c_char,
     /// Bytes of one item.
     pub itemsize: usize,
@@ -48,19 +49,19 @@ pub struct syncedmem_typemeta_t {
 
 pub use syncedmem_typemeta_t as TypeMeta;
 
-// SAFETY: the type's maker guarantees functions for any thread, and a constant name.
+// SAFETY: the C caller passes functions for any thread, and a constant name.
 unsafe impl Send for TypeMeta {}
-// SAFETY: as above.
+// SAFETY: the C caller passes functions for any thread, and a constant name.
 unsafe impl Sync for TypeMeta {}
 
 impl PartialEq for TypeMeta {
     fn eq(&self, other: &Self) -> bool {
-        // A type of another size is another one, whatever its id: its items do not fit the memory.
+        // Types of one id and two sizes differ, because the items of one do not fit the memory of the other.
         self.id == other.id && self.itemsize == other.itemsize
     }
 }
 
-/// Of the built-in types, by number. The addresses are their ids.
+/// The names of the built-in types, by number. Their addresses are the types' ids.
 static NAMES: [&CStr; 11] = [
     c"float32", c"float64", c"float16", c"int8", c"uint8", c"int16", c"uint16", c"int32", c"uint32", c"int64", c"bool",
 ];
@@ -79,7 +80,7 @@ impl TypeMeta {
         ElementType::ALL.into_iter().find(|&element| TypeMeta::of(element) == *self)
     }
 
-    /// No type.
+    /// Whether this is no type.
     pub fn is_none(&self) -> bool {
         self.id.is_null()
     }
@@ -97,15 +98,15 @@ impl TypeMeta {
         if self.is_none() {
             return TypeName::NONE;
         }
-        // SAFETY: the type's maker guarantees it.
+        // SAFETY: the C caller passed a name that is a string as long as anything has the type.
         unsafe { TypeName::at(self.name) }
     }
 
     /// # Safety
-    /// `items` is room for that many, aligned, of zeros.
+    /// `items` is aligned memory for `count` items, filled with zeros.
     pub(crate) unsafe fn construct(&self, items: NonNull<c_void>, count: usize) -> Result<(), Error> {
         let Some(construct) = self.construct else { return Ok(()) };
-        // SAFETY: the caller guarantees the memory, and the type's maker the function.
+        // SAFETY: the caller of `construct` passes the memory; the C caller passed the function for it.
         if unsafe { construct(items.as_ptr(), count) } {
             Ok(())
         } else {
@@ -114,16 +115,16 @@ impl TypeMeta {
     }
 
     /// # Safety
-    /// The items are of the type, and not used again.
+    /// At `items` are `count` items of the type, which are not used again.
     pub(crate) unsafe fn destruct(&self, items: NonNull<c_void>, count: usize) {
         if let Some(destruct) = self.destruct {
-            // SAFETY: the caller guarantees the items, and the type's maker the function.
+            // SAFETY: the caller of `destruct` passes the items; the C caller passed the function for them.
             unsafe { destruct(items.as_ptr(), count) };
         }
     }
 
     /// # Safety
-    /// Both are that many items on the host. Those with a function do not overlap.
+    /// At both addresses are `count` items on the host. Items with a `copy` function do not overlap.
     pub(crate) unsafe fn copy(
         &self,
         source: NonNull<c_void>,
@@ -132,13 +133,13 @@ impl TypeMeta {
     ) -> Result<(), Error> {
         match self.copy {
             Some(copy) => {
-                // SAFETY: the caller guarantees the items, and the type's maker the function.
+                // SAFETY: the caller of `copy` passes the items; the C caller passed the function for them.
                 let done = unsafe { copy(source.as_ptr(), target.as_ptr(), count) };
                 if done { Ok(()) } else { Err(Error::Refused("copy", self.shown())) }
             }
             None if self.is_plain() => {
                 let (source, target) = (source.cast::<u8>(), target.cast::<u8>());
-                // SAFETY: the caller guarantees the memory.
+                // SAFETY: the caller of `copy` passes `count` items at both addresses.
                 unsafe { target.copy_from(source, count * self.itemsize) };
                 Ok(())
             }

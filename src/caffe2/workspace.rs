@@ -1,6 +1,6 @@
-//! Named blobs, over a parent's.
+//! Workspaces: named blobs, over those of a parent.
 //!
-//! Changes are made under the room's lock; what they take out ends after it.
+//! Changes are made under [`locked`]; what they take out ends after the lock is released.
 
 use super::blob::Blob;
 use super::error::Error;
@@ -19,26 +19,25 @@ struct Contents {
     mappings: Vec<(Name, Mapping)>,
 }
 
-/// Another workspace's blob.
+/// A name that leads to another workspace's blob.
 struct Mapping {
     workspace: FallibleArc<Workspace>,
     name: Name,
 }
 
-/// Bytes without NUL, then a NUL.
+/// A name, with a NUL after it.
 #[derive(Clone)]
 pub struct Name(FallibleArc<Vec<u8>>);
 
 impl Name {
     pub fn new(name: &[u8]) -> Result<Name, Error> {
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(name.len() + 1).map_err(|_| Error::no_room(name.len() + 1))?;
+        bytes.try_reserve_exact(name.len() + 1).map_err(|_| Error::out_of_memory(name.len() + 1))?;
         bytes.extend_from_slice(name);
         bytes.push(0);
-        FallibleArc::new(bytes).map(Name).map_err(Error::no_room)
+        FallibleArc::new(bytes).map(Name).map_err(Error::out_of_memory)
     }
 
-    /// Without the NUL.
     pub fn bytes(&self) -> &[u8] {
         self.0.split_last().map_or(&[], |(_, name)| name)
     }
@@ -48,7 +47,7 @@ impl Name {
     }
 }
 
-/// Most parents and mappings of a name. More are a circle, and lead to no blob.
+/// The most parents and mappings that a lookup follows. More are a circle, and lead to no blob.
 const MOST_LINKS: usize = 1000;
 
 fn find<T>(entries: &[(Name, T)], name: &[u8]) -> Result<usize, usize> {
@@ -59,9 +58,9 @@ fn look_up<'e, T>(entries: &'e [(Name, T)], name: &[u8]) -> Option<&'e T> {
     find(entries, name).ok().and_then(|at| entries.get(at)).map(|(_, value)| value)
 }
 
-/// `name` is new.
+/// Inserts an entry whose name is new.
 fn add<T>(entries: &mut Vec<(Name, T)>, name: Name, value: T) -> Result<(), Error> {
-    entries.try_reserve(1).map_err(|_| Error::no_room(size_of::<(Name, T)>()))?;
+    entries.try_reserve(1).map_err(|_| Error::out_of_memory(size_of::<(Name, T)>()))?;
     let (Ok(at) | Err(at)) = find(entries, name.bytes());
     entries.insert(at, (name, value));
     Ok(())
@@ -70,17 +69,17 @@ fn add<T>(entries: &mut Vec<(Name, T)>, name: Name, value: T) -> Result<(), Erro
 pub struct Listed {
     pub name: Name,
     pub blob: FallibleArc<Blob>,
-    /// Its tensor's memory; 0 if a blob before it shares that.
+    /// Bytes of its tensor's memory; 0 if a blob before it shares that memory.
     pub bytes: usize,
 }
 
 impl Workspace {
     pub fn new(parent: Option<FallibleArc<Workspace>>) -> Result<FallibleArc<Workspace>, Error> {
         let contents = Contents { parent, blobs: Vec::new(), mappings: Vec::new() };
-        FallibleArc::new(Workspace { contents: Guarded::new(contents) }).map_err(Error::no_room)
+        FallibleArc::new(Workspace { contents: Guarded::new(contents) }).map_err(Error::out_of_memory)
     }
 
-    /// The own blob, the mapped one, or the parent's.
+    /// Finds this workspace's own blob, else a mapped one, else the parent's.
     fn resolve(&self, name: &[u8], held: &Held) -> Option<FallibleArc<Blob>> {
         let (mut at, mut name) = (self, name);
         for _ in 0..MOST_LINKS {
@@ -100,12 +99,12 @@ impl Workspace {
         locked(|held| self.resolve(name, held))
     }
 
-    /// The visible blob, or a new one here.
+    /// The visible blob of that name, or a new one in this workspace.
     pub fn create(&self, name: &[u8]) -> Result<FallibleArc<Blob>, Error> {
         self.get_or_add(name, |held| self.resolve(name, held))
     }
 
-    /// The own blob, or a new one, which hides the parent's.
+    /// This workspace's own blob, or a new one, which hides the parent's.
     pub fn create_local(&self, name: &[u8]) -> Result<FallibleArc<Blob>, Error> {
         self.get_or_add(name, |held| look_up(&self.contents.get(held).blobs, name).cloned())
     }
@@ -128,7 +127,7 @@ impl Workspace {
         })
     }
 
-    /// Whether this workspace itself had it.
+    /// Removes an own blob; returns whether there was one.
     pub fn remove(&self, name: &[u8]) -> bool {
         let removed = locked(|held| {
             let blobs = &mut self.contents.get_mut(held).blobs;
@@ -137,7 +136,7 @@ impl Workspace {
         removed.is_some()
     }
 
-    /// The new name is visible nowhere.
+    /// Renames an own blob to a name that is not visible here yet.
     pub fn rename(&self, old: &[u8], new: &[u8]) -> Result<FallibleArc<Blob>, Error> {
         let name = Name::new(new)?;
         let (blob, _old) = locked(|held| {
@@ -157,7 +156,8 @@ impl Workspace {
         Ok(blob)
     }
 
-    /// A visible name is an error, or with `skip` left as it is. The same mapping again is no error.
+    /// Makes the blob `theirs` of `from` visible as `name`. A name that is visible already is an error, unless it is the same
+    /// mapping, or `skip` is set.
     pub fn map(&self, name: &[u8], from: &FallibleArc<Workspace>, theirs: &[u8], skip: bool) -> Result<(), Error> {
         if std::ptr::eq(self, &**from) {
             return Err(Error::Argument("a workspace cannot map its own blobs; pass another one"));
@@ -184,17 +184,17 @@ impl Workspace {
         })
     }
 
-    /// The own blobs, or all visible ones, each once and sorted by name.
+    /// The own blobs, or all visible ones, each once, sorted by name.
     pub fn list(&self, local: bool) -> Result<Vec<Listed>, Error> {
         let mut all = Vec::new();
         locked(|held| {
             let mut at = Some(self);
-            // Nearer ones come first.
+            // Blobs of nearer workspaces come first, and stay when duplicates are removed.
             for _ in 0..MOST_LINKS {
                 let Some(workspace) = at else { break };
                 let contents = workspace.contents.get(held);
                 let most = contents.blobs.len() + contents.mappings.len();
-                all.try_reserve(most).map_err(|_| Error::no_room(most * size_of::<(usize, Listed)>()))?;
+                all.try_reserve(most).map_err(|_| Error::out_of_memory(most * size_of::<(usize, Listed)>()))?;
                 let own = contents.blobs.iter().map(|(name, blob)| (name, blob.clone()));
                 let mapped = contents.mappings.iter().filter(|_| !local);
                 let mapped = mapped.filter_map(|(name, _)| Some((name, workspace.resolve(name.bytes(), held)?)));
@@ -209,15 +209,15 @@ impl Workspace {
         all.dedup_by(|(_, after), (_, before)| after.name.bytes() == before.name.bytes());
         Self::measure(&mut all)?;
         let mut listed = Vec::new();
-        listed.try_reserve_exact(all.len()).map_err(|_| Error::no_room(all.len() * size_of::<Listed>()))?;
+        listed.try_reserve_exact(all.len()).map_err(|_| Error::out_of_memory(all.len() * size_of::<Listed>()))?;
         listed.extend(all.into_iter().map(|(_, each)| each));
         Ok(listed)
     }
 
-    /// Memory that tensors share counts with the first.
+    /// Sets the bytes of each blob. Memory that tensors share counts with the first.
     fn measure(all: &mut [(usize, Listed)]) -> Result<(), Error> {
         let mut footprints: Vec<(usize, usize)> = Vec::new();
-        footprints.try_reserve_exact(all.len()).map_err(|_| Error::no_room(size_of_val(all)))?;
+        footprints.try_reserve_exact(all.len()).map_err(|_| Error::out_of_memory(size_of_val(all)))?;
         locked(|held| {
             for (at, (_, listed)) in all.iter_mut().enumerate() {
                 let (storage, bytes) = listed.blob.footprint(held);

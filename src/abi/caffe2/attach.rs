@@ -1,4 +1,4 @@
-//! Attachments.
+//! A binding's own object for a tensor or a blob.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use crate::abi::arguments::out;
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::attachment::Attachment;
-use crate::caffe2::external::Lent;
+use crate::caffe2::external::Foreign;
 use crate::caffe2::typemeta::syncedmem_deleter_t;
 
 fn attach(
@@ -20,15 +20,15 @@ fn attach(
     context: *mut c_void,
 ) -> *mut c_void {
     match NonNull::new(pointer) {
-        Some(pointer) => attachment.attach(Lent { pointer, deleter, context }),
+        Some(pointer) => attachment.attach(Foreign { pointer, deleter, context }),
         None => attachment.get(),
     }
 }
 
 /// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
 /// is `pointer`, `deleter` (NULL: none) is called with it and `context` when the tensor ends; otherwise it stays the
-/// caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. A binding keeps its one object for a
-/// tensor there.
+/// caller's. With NULL for `pointer` nothing is attached, and NULL is written if nothing was. A binding keeps its one
+/// object for a tensor there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_attach(
     tensor: *const syncedmem_tensor_t,

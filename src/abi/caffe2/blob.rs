@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::held::{Held, given_up, handle_of, held, holder_of};
+use super::held::{Held, handle_of, held, reference_of, taken};
 use super::tensor::syncedmem_tensor_t;
 use super::typemeta::{NO_META, optional, required};
 use crate::abi::arguments::{optional_out, out, side};
@@ -28,17 +28,17 @@ pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_t
     entry!(out(blob), |blob| blob.set(handle_of(Blob::new()?)))
 }
 
-/// Makes one more holder of the blob.
+/// Adds a reference to the blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_retain(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
-    entry!(holder_of(blob), |holder| std::mem::forget(holder))
+    entry!(reference_of(blob), |reference| std::mem::forget(reference))
 }
 
-/// Ends one holder; the last one ends the blob and its value.
+/// Drops a reference; the last one ends the blob and its value.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_destroy(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
-    entry!(given_up(blob), |holder| drop(holder))
+    entry!(taken(blob), |reference| drop(reference))
 }
 
 /// Writes the type of the value to `*meta`; its `id` is NULL for an empty blob.
@@ -71,8 +71,8 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get(
     entry!(held(blob), out(value), optional(meta), |blob, value, meta| value.set(blob.get(meta)?))
 }
 
-/// Writes the address of a value of that type to `*value`. Unless there is one, the type makes a new one, aligned to 64
-/// bytes, and the old one ends. `is_new` may be NULL.
+/// Writes the address of a value of that type to `*value`. If the value has another type, the type makes a new one,
+/// aligned to 64 bytes, and the old one ends. `is_new` may be NULL.
 ///
 /// Errors: `INVALID_ARGUMENT` (also no type), `INVALID_STATE` (the type's `construct` returned false).
 #[unsafe(no_mangle)]
@@ -160,8 +160,8 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_tensor(
     entry!(held(blob), out(tensor), |blob, tensor| tensor.set(handle_of(blob.tensor()?)))
 }
 
-/// As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the
-/// blob gets a new one, and the old value ends. `is_new` may be NULL.
+/// As `syncedmem_typed_blob_get_tensor`, for a tensor of that side (`syncedmem_side_t`). If the value is no such tensor,
+/// the blob gets a new one, and the old value ends. `is_new` may be NULL.
 ///
 /// Errors: `INVALID_STATE` (no memory for the tensor; NULL in its place).
 #[unsafe(no_mangle)]
@@ -173,18 +173,18 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
     tensor: *mut *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
     entry!(held(blob), out(tensor), optional_out(is_new), |blob, tensor, is_new| {
-        let (holder, made) = blob.mutable_tensor(self::side(side)?)?;
-        tensor.set(handle_of(holder));
+        let (reference, made) = blob.mutable_tensor(self::side(side)?)?;
+        tensor.set(handle_of(reference));
         is_new.set(|| made);
     })
 }
 
-/// Makes a tensor the value: the blob holds it too, and ends the old value.
+/// Makes a tensor the value: the blob has a reference to it, and the old value ends.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_set_tensor(
     blob: *mut syncedmem_typed_blob_t,
     tensor: *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    entry!(held(blob), holder_of(tensor), |blob, tensor| blob.set(Value::tensor(tensor)?))
+    entry!(held(blob), reference_of(tensor), |blob, tensor| blob.set(Value::tensor(tensor)?))
 }

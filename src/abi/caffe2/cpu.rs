@@ -8,8 +8,8 @@ use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::{cpu, report};
 
-/// Allocates `bytes` of host memory, zeros aligned to 64 bytes, and writes its address to `*data`. It is counted with
-/// the memory of tensors, with 64 bytes more. Free it with `syncedmem_cpu_delete`.
+/// Allocates `bytes` of host memory, zeros aligned to 64 bytes, and writes its address to `*data`. The account counts it
+/// with the memory of tensors, with 64 bytes more. Free it with `syncedmem_cpu_delete`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_new(bytes: usize, data: *mut *mut c_void) -> syncedmem_status_t {
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn syncedmem_cpu_new(bytes: usize, data: *mut *mut c_void)
 pub unsafe extern "C" fn syncedmem_cpu_delete(data: *mut c_void) {
     entry!(|| {
         if let Some(data) = NonNull::new(data) {
-            // SAFETY: the caller guarantees memory of `syncedmem_cpu_new`.
+            // SAFETY: the C caller passes memory of `syncedmem_cpu_new`, and does not use it again.
             unsafe { cpu::free(data) };
         }
     });

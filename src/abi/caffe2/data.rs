@@ -1,4 +1,4 @@
-//! The items of tensors.
+//! The items of tensors, and their memory.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use crate::abi::c::object::syncedmem_t;
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
-use crate::caffe2::external::Lent;
+use crate::caffe2::external::Foreign;
 use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
 
 fn pointer(data: Option<NonNull<c_void>>) -> *mut c_void {
@@ -77,13 +77,13 @@ pub unsafe extern "C" fn syncedmem_tensor_copy_from(
     source: *const syncedmem_tensor_t,
 ) -> syncedmem_status_t {
     entry!(|| {
-        // SAFETY: the caller guarantees both tensors.
+        // SAFETY: the C caller passes two live handles, and lets no other thread use the first.
         unsafe { change_by(tensor, source, |tensor, source| tensor.copy_from(source)) }?;
     })
 }
 
-/// Shares the memory of another tensor of the same side and number of items, and takes its type, until a resize beyond
-/// the memory or `syncedmem_tensor_free_memory`.
+/// Makes the tensor share the memory of another one of the same side and number of items, with its type, until a resize
+/// beyond the memory or `syncedmem_tensor_free_memory`.
 ///
 /// Errors: `INVALID_STATE` (the source has items and no memory yet).
 #[unsafe(no_mangle)]
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn syncedmem_tensor_share_data(
     source: *const syncedmem_tensor_t,
 ) -> syncedmem_status_t {
     entry!(|| {
-        // SAFETY: the caller guarantees both tensors.
+        // SAFETY: the C caller passes two live handles, and lets no other thread use the first.
         unsafe { change_by(tensor, source, |tensor, source| tensor.share_data(source)) }?;
     })
 }
@@ -119,8 +119,8 @@ pub unsafe extern "C" fn syncedmem_tensor_share_external(
     entry!(changed(tensor), required(meta), |mut tensor, meta| {
         let pointer =
             NonNull::new(pointer).ok_or(Error::Argument("pointer is NULL; pass the address of the memory"))?;
-        // SAFETY: the caller guarantees the memory until its deleter is called.
-        unsafe { tensor.share_external(meta, capacity, Lent { pointer, deleter, context }) }?;
+        // SAFETY: the C caller keeps the memory valid until its deleter is called ("Safety" above).
+        unsafe { tensor.share_external(meta, capacity, Foreign { pointer, deleter, context }) }?;
     })
 }
 
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn syncedmem_tensor_share_dlpack(
 ) -> syncedmem_status_t {
     entry!(changed(tensor), required(meta), |mut tensor, meta| {
         let dlpack = NonNull::new(dlpack).ok_or(Error::Argument("dlpack is NULL; pass a tensor of DLPack"))?;
-        // SAFETY: the caller guarantees that it describes its memory.
+        // SAFETY: the C caller passes a tensor that describes its memory ("Safety" above).
         unsafe { tensor.share_dlpack(meta, dlpack, versioned) }?;
     })
 }

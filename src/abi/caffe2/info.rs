@@ -20,7 +20,7 @@ pub struct syncedmem_tensor_info_t {
     pub meta: syncedmem_typemeta_t,
     /// Valid until the dimensions change.
     pub dims: *const i64,
-    /// Another number after each change of the dimensions.
+    /// A number that differs after each change of the dimensions.
     pub changes: u64,
     /// Number of items; -1 without a shape.
     pub size: i64,
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn syncedmem_tensor_dim32(
     entry!(read(tensor), out(dim), |tensor, dim| dim.set(shape::dim32(tensor.dims(), axis)?))
 }
 
-/// Writes the product of the dimensions from `axis` on to `*size`; 1 behind the last one.
+/// Writes the product of the dimensions from `axis` on to `*size`; 1 for an axis after the last one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_size_from_dim(
     tensor: *const syncedmem_tensor_t,

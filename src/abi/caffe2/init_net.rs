@@ -1,4 +1,4 @@
-//! Caffe2's saved weights in a workspace.
+//! Reading of Caffe2's saved weights into a workspace.
 
 use std::ffi::c_char;
 
@@ -9,7 +9,7 @@ use crate::abi::model::open::file;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::init_net;
 
-/// Reads an `init_net.pb` into tensors of the host, without a copy in between: each becomes the value of the blob of
+/// Reads an `init_net.pb` into tensors of the host, without an intermediate copy: each becomes the value of the blob of
 /// its name, which is created where the workspace has none.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one

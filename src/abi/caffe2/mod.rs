@@ -1,12 +1,12 @@
 //! Caffe2's storage over the SyncedMemory of syncedmem.h: tensors, blobs of one value of any type, and workspaces of
-//! named blobs. The rules are those of Caffe2 v0.8.1, whose faults are mended where docs/caffe2.md says so.
+//! named blobs. The rules are those of Caffe2 v0.8.1, without the faults that docs/caffe2.md lists.
 //!
 //! A syncedmem_tensor_t is dimensions, a type and memory on one side: the host's as TensorCPU, or the device's as
 //! TensorCUDA. Memory comes with the first syncedmem_tensor_mutable_data, aligned to 64 bytes, on the host with zeros.
 //! Tensors may share it.
 //!
-//! Ownership. Tensors, blobs and workspaces are counted by their holders: a create, a retain and each function that
-//! writes a handle make one more, which ends by a destroy; the last one frees. Pointers to data are valid until the
+//! Ownership. Tensors, blobs and workspaces are reference-counted: a create, a retain and each function that writes a
+//! handle add a reference, which a destroy drops; the last one frees. Pointers to data are valid until the
 //! tensor gets other memory, or the blob another value.
 //!
 //! Threads. Any number of threads may use one workspace at once, and one blob, and call functions whose tensor is

@@ -1,6 +1,6 @@
 //! Tensors: handles, dimensions and memory.
 
-use super::held::{Held, given_up, handle_of, held, holder_of};
+use super::held::{Held, handle_of, held, reference_of, taken};
 use crate::abi::arguments::{numbers, out, side};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
@@ -19,33 +19,34 @@ impl Held for syncedmem_tensor_t {
     const NULL: &'static str = "a tensor is NULL or misaligned; pass a handle that syncedmem_tensor_create has written";
 }
 
+/// The tensor of a handle, for reading.
 pub(super) unsafe fn read<'a>(tensor: *const syncedmem_tensor_t) -> Result<&'a Tensor, Error> {
-    // SAFETY: the caller guarantees the handle, and that no thread changes the tensor meanwhile.
+    // SAFETY: the C caller passes a live handle, and lets no thread change the tensor during the call.
     Ok(unsafe { held(tensor)?.tensor() })
 }
 
-/// The tensor of a handle that no other thread uses.
+/// The tensor of a handle, for a change.
 pub(super) unsafe fn changed<'a>(tensor: *mut syncedmem_tensor_t) -> Result<Changing<'a>, Error> {
-    // SAFETY: the caller guarantees the handle, and that it is alone.
+    // SAFETY: the C caller passes a live handle that no other thread uses ("Threads" in syncedmem_caffe2.h).
     Ok(unsafe { held(tensor)?.change() })
 }
 
-/// Changes a tensor by one that is read. Nothing is done if both are one.
+/// Changes a tensor by another, which is read. Does nothing if both are the same.
 pub(super) unsafe fn change_by(
     tensor: *mut syncedmem_tensor_t,
     source: *const syncedmem_tensor_t,
     work: impl FnOnce(&mut Tensor, &Tensor) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    // SAFETY: the caller guarantees both handles.
+    // SAFETY: the C caller passes two live handles.
     let (target, source) = unsafe { (held(tensor)?, held(source)?) };
     if std::ptr::eq(target, source) {
         return Ok(());
     }
-    // SAFETY: they are two; the caller guarantees that the first is alone, and that no thread changes the other.
+    // SAFETY: the tensors differ; the C caller lets no other thread use the first, and none change the other.
     unsafe { work(&mut target.change(), source.tensor()) }
 }
 
-/// Lends a copy of the dimensions: they may be those of the tensor that is changed.
+/// Calls `work` with a copy of the dimensions, which may be those of the tensor that is changed.
 unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) -> Result<R, Error>) -> Result<R, Error> {
     const FEW: usize = 8;
     const MOST: usize = SYNCEDMEM_TENSOR_MOST_DIMENSIONS as usize;
@@ -53,7 +54,7 @@ unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) ->
         .ok()
         .filter(|&count| count <= MOST)
         .ok_or(Error::Argument("ndim is negative or above 64; pass how many dimensions there are"))?;
-    // SAFETY: the caller guarantees as many numbers.
+    // SAFETY: the C caller passes `ndim` numbers.
     let dims = unsafe { numbers(dims, count, "dims is NULL or misaligned; pass the address of ndim numbers") }?;
     let (mut few, mut many);
     let copy: &mut [i64] = if count <= FEW {
@@ -77,17 +78,17 @@ pub unsafe extern "C" fn syncedmem_tensor_create(
     entry!(out(tensor), |tensor| tensor.set(handle_of(Handle::new(self::side(side)?)?)))
 }
 
-/// Makes one more holder of the tensor.
+/// Adds a reference to the tensor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_retain(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
-    entry!(holder_of(tensor), |holder| std::mem::forget(holder))
+    entry!(reference_of(tensor), |reference| std::mem::forget(reference))
 }
 
-/// Ends one holder; the last one ends the tensor.
+/// Drops a reference; the last one ends the tensor.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_destroy(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
-    entry!(given_up(tensor), |holder| drop(holder))
+    entry!(taken(tensor), |reference| drop(reference))
 }
 
 /// Gives the tensor other dimensions; without any it is a scalar, of one item. If the number of items changes, memory
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn syncedmem_tensor_resize(
     dims: *const i64,
 ) -> syncedmem_status_t {
     entry!(changed(tensor), |mut tensor| {
-        // SAFETY: the caller guarantees as many dimensions.
+        // SAFETY: the C caller passes `ndim` dimensions.
         unsafe { with_dims(ndim, dims, |dims| tensor.resize(dims)) }?;
     })
 }
@@ -117,7 +118,7 @@ pub unsafe extern "C" fn syncedmem_tensor_resize_like(
 ) -> syncedmem_status_t {
     entry!(|| {
         // Compat: a source without a shape has no dimensions, and makes a scalar.
-        // SAFETY: the caller guarantees both tensors.
+        // SAFETY: the C caller passes two live handles, and lets no other thread use the first.
         unsafe { change_by(tensor, source, |tensor, source| tensor.resize(source.dims())) }?;
     })
 }
@@ -132,7 +133,7 @@ pub unsafe extern "C" fn syncedmem_tensor_reshape(
     dims: *const i64,
 ) -> syncedmem_status_t {
     entry!(changed(tensor), |mut tensor| {
-        // SAFETY: the caller guarantees as many dimensions.
+        // SAFETY: the C caller passes `ndim` dimensions.
         unsafe { with_dims(ndim, dims, |dims| tensor.reshape(dims)) }?;
     })
 }
@@ -145,8 +146,8 @@ pub unsafe extern "C" fn syncedmem_tensor_shrink(tensor: *mut syncedmem_tensor_t
     entry!(changed(tensor), |mut tensor| tensor.shrink(outer)?)
 }
 
-/// Makes room for the items of those dimensions, and for all that the tensor has. Items and dimensions stay, and a later
-/// resize frees the memory only if it is too small. Without a type nothing is done.
+/// Allocates memory for the items of those dimensions, and at least for those that the tensor has. Items and dimensions
+/// stay, and a later resize frees the memory only if it is too small. Does nothing without a type.
 ///
 /// Errors: as `syncedmem_tensor_resize` and `syncedmem_tensor_copy_from`.
 #[unsafe(no_mangle)]
@@ -157,13 +158,13 @@ pub unsafe extern "C" fn syncedmem_tensor_reserve(
     dims: *const i64,
 ) -> syncedmem_status_t {
     entry!(changed(tensor), |mut tensor| {
-        // SAFETY: the caller guarantees as many dimensions.
+        // SAFETY: the C caller passes `ndim` dimensions.
         unsafe { with_dims(ndim, dims, |dims| tensor.reserve(dims)) }?;
     })
 }
 
-/// Adds `more` to the first dimension. The items stay. Missing room is made as by `syncedmem_tensor_reserve`, for
-/// `growth_percent` more than there was.
+/// Adds `more` to the first dimension. The items stay. Memory that is too small is replaced as by
+/// `syncedmem_tensor_reserve`, for at least `growth_percent` more than the first dimension was.
 ///
 /// Errors: `INVALID_ARGUMENT` (also negative, too many items), `INVALID_STATE` (no dimensions), and as
 /// `syncedmem_tensor_reserve`.
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn syncedmem_tensor_extend(
     entry!(changed(tensor), |mut tensor| tensor.extend(more, growth_percent)?)
 }
 
-/// Gives the memory up; other tensors that share it keep it. Dimensions and type stay.
+/// Releases the memory; other tensors that share it keep it. Dimensions and type stay.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_free_memory(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
@@ -192,14 +193,14 @@ pub unsafe extern "C" fn syncedmem_tensor_swap(
 ) -> syncedmem_status_t {
     entry!(held(tensor), held(other), |one, other| {
         if !std::ptr::eq(one, other) {
-            // SAFETY: they are two; the caller guarantees that both are alone.
+            // SAFETY: the tensors differ; the C caller lets no other thread use them.
             unsafe { one.change().swap(&mut other.change()) }?;
         }
     })
 }
 
-/// Sets for the process whether a resized tensor keeps more memory than it needs, and how many unused bytes at most. At
-/// first that is true, without a limit (`INT64_MAX`).
+/// Sets for the process whether a resized tensor keeps more memory than it needs, and how many unused bytes at most. The
+/// default is true, without a limit (`INT64_MAX`).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_tensor_set_keep_on_shrink(keep: bool, most_unused_bytes: i64) -> syncedmem_status_t {
     entry!(|| tensor::set_keep_on_shrink(keep, most_unused_bytes))

@@ -1,4 +1,4 @@
-//! Types of items.
+//! Types of items and of values.
 
 use crate::abi::arguments::{out, side};
 use crate::abi::call::entry;
@@ -16,12 +16,12 @@ pub(super) unsafe fn optional<'a>(meta: *const syncedmem_typemeta_t) -> Result<O
     if !meta.is_null() && !meta.is_aligned() {
         return Err(Error::Argument("meta is misaligned; pass the address of a syncedmem_typemeta_t"));
     }
-    // SAFETY: the caller guarantees a type, which stays while the result is used.
+    // SAFETY: the C caller passes a type or NULL, and keeps it during the call.
     Ok(unsafe { meta.as_ref() })
 }
 
 pub(super) unsafe fn required(meta: *const syncedmem_typemeta_t) -> Result<TypeMeta, Error> {
-    // SAFETY: the caller guarantees a type.
+    // SAFETY: the C caller passes a type or NULL, and keeps it during the call.
     unsafe { optional(meta) }?.copied().ok_or(NO_META)
 }
 
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn syncedmem_typemeta_element(
 }
 
 /// Writes the type of a blob's value that is a tensor of that side to `*meta`. Such a value is the address of a
-/// `syncedmem_tensor_t *`, which it holds; a caller may take the tensor out, and leaves NULL.
+/// `syncedmem_tensor_t *`, which has a reference to the tensor; a caller may take that over, and leaves NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_typemeta(side: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
     entry!(out(meta), |meta| meta.set(handle::meta(self::side(side)?)))

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 
 use super::blob::syncedmem_typed_blob_t;
-use super::held::{Held, given_up, handle_of, held, holder_of};
+use super::held::{Held, handle_of, held, reference_of, taken};
 use crate::abi::arguments::{optional_out, out, string};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
@@ -15,8 +15,8 @@ use crate::platform::fallible_arc::FallibleArc;
 /// Named blobs, over those of a parent.
 pub struct syncedmem_workspace_t(());
 
-/// Visits a blob of a workspace: its name there, its handle, held during the call, and the bytes of its tensor's
-/// memory, 0 where a blob visited before has that too.
+/// Visits a blob of a workspace: its name there, its handle, valid during the call, and the bytes of its tensor's memory,
+/// 0 if a blob visited before shares that memory.
 pub type syncedmem_blob_visitor_t = Option<
     unsafe extern "C-unwind" fn(
         name: *const c_char,
@@ -33,38 +33,38 @@ impl Held for syncedmem_workspace_t {
 }
 
 unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
-    // SAFETY: the caller guarantees the string.
+    // SAFETY: the C caller passes a string.
     Ok(unsafe { string(name) }?.to_bytes())
 }
 
-unsafe fn optional_holder_of(parent: *mut syncedmem_workspace_t) -> Result<Option<FallibleArc<Workspace>>, Error> {
-    // SAFETY: the caller guarantees the handle.
-    Ok(if parent.is_null() { None } else { Some(unsafe { holder_of(parent) }?) })
+unsafe fn optional_reference_of(parent: *mut syncedmem_workspace_t) -> Result<Option<FallibleArc<Workspace>>, Error> {
+    // SAFETY: the C caller passes a live handle or NULL.
+    Ok(if parent.is_null() { None } else { Some(unsafe { reference_of(parent) }?) })
 }
 
-/// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL.
+/// Creates an empty workspace and writes its handle to `*workspace`. It has a reference to the parent, which may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create(
     parent: *mut syncedmem_workspace_t,
     workspace: *mut *mut syncedmem_workspace_t,
 ) -> syncedmem_status_t {
-    entry!(out(workspace), optional_holder_of(parent), |workspace, parent| {
+    entry!(out(workspace), optional_reference_of(parent), |workspace, parent| {
         workspace.set(handle_of(Workspace::new(parent)?));
     })
 }
 
-/// Makes one more holder of the workspace.
+/// Adds a reference to the workspace.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
-    entry!(holder_of(workspace), |holder| std::mem::forget(holder))
+    entry!(reference_of(workspace), |reference| std::mem::forget(reference))
 }
 
-/// Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere. Workspaces that map each
-/// other's blobs hold each other until the process ends.
+/// Drops a reference; the last one ends the workspace, but not blobs with other references. Workspaces that map each
+/// other's blobs keep each other until the process ends.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
-    entry!(given_up(workspace), |holder| drop(holder))
+    entry!(taken(workspace), |reference| drop(reference))
 }
 
 /// Writes a handle of the blob of that name to `*blob`: this workspace's, a mapping's or a parent's, or else a new
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     })
 }
 
-/// As `syncedmem_workspace_create_blob`, of this workspace itself: the blob hides a mapping's or a parent's.
+/// As `syncedmem_workspace_create_blob`, but for this workspace itself: the blob hides a mapping's or a parent's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     workspace: *mut syncedmem_workspace_t,
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     entry!(held(workspace), out(has), name_of(name), |workspace, has, name| has.set(workspace.get(name).is_some()))
 }
 
-/// Removes a blob of this workspace itself, which other holders keep, and writes to `*removed`, which may be NULL,
+/// Removes a blob of this workspace itself, which other references keep, and writes to `*removed`, which may be NULL,
 /// whether there was one.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
@@ -145,8 +145,8 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
     })
 }
 
-/// Makes the blob `name` of another workspace visible here as `new_name`. This workspace holds the other one. The name
-/// is looked up there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name` already.
+/// Makes the blob `name` of another workspace visible here as `new_name`. This workspace has a reference to the
+/// other one, where the name is looked up at each use. With `skip_defined` nothing is done if a blob is visible as `new_name` already.
 ///
 /// Errors: `INVALID_ARGUMENT` (also the same workspace, no such blob, or a new name that is visible already).
 #[unsafe(no_mangle)]
@@ -157,9 +157,13 @@ pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
     name: *const c_char,
     skip_defined: bool,
 ) -> syncedmem_status_t {
-    entry!(held(workspace), name_of(new_name), name_of(name), holder_of(other), |workspace, new_name, name, other| {
-        workspace.map(new_name, &other, name, skip_defined)?
-    })
+    entry!(
+        held(workspace),
+        name_of(new_name),
+        name_of(name),
+        reference_of(other),
+        |workspace, new_name, name, other| { workspace.map(new_name, &other, name, skip_defined)? }
+    )
 }
 
 /// Calls `visitor` with each visible blob, or, if `local`, with each of this workspace itself, sorted by name. The
@@ -176,7 +180,7 @@ pub unsafe extern "C" fn syncedmem_workspace_blobs(
         let visitor = visitor.ok_or(Error::Argument("visitor is NULL; pass a function"))?;
         for each in workspace.list(local)? {
             let blob = each.blob.address().as_ptr().cast();
-            // SAFETY: the caller gave it for this.
+            // SAFETY: the C caller passes a visitor that may be called with this context during the call.
             unsafe { visitor(each.name.with_nul().as_ptr().cast(), blob, each.bytes, context) };
         }
     })

@@ -1,6 +1,6 @@
 //! The number, the type and the memory of a tensor's items.
 //!
-//! Invariant: the memory has room for that many items, and serves their type. [`Items::set`] alone changes the three.
+//! Invariant: the memory is large enough for that many items, and serves their type. Only [`Items::set`] changes the three.
 
 use crate::caffe2::shape::{self, UNSHAPED};
 use crate::caffe2::storage::Storage;
@@ -26,10 +26,10 @@ impl Memory {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Made for the items.
+    /// The memory was made for the items.
     Own,
     Reserved,
-    /// Another tensor's, or the caller's.
+    /// The memory is another tensor's or the caller's.
     Shared,
 }
 
@@ -52,28 +52,27 @@ impl Items {
         self.memory.as_ref().map(|memory| &memory.storage)
     }
 
-    /// The present memory, if it would fit.
+    /// The present memory, if it fits so many items of that type.
     pub fn storage_for(&self, count: i64, meta: &TypeMeta) -> Option<&Storage> {
         self.memory.as_ref().filter(|memory| memory.fits(count, meta)).map(|memory| &memory.storage)
     }
 
-    /// `None` without memory.
     pub fn origin(&self) -> Option<Origin> {
         self.memory.as_ref().map(|memory| memory.origin)
     }
 
-    /// With `keeps`, memory that fits stays.
+    /// Changes count and type. With `keeps` the memory stays if it fits.
     pub fn change(&mut self, count: i64, meta: TypeMeta, keeps: bool) {
         let kept = self.memory.take_if(|_| keeps);
         self.set(count, meta, kept);
     }
 
-    /// The old memory ends.
+    /// Changes count, type and memory. The old memory ends.
     pub fn put(&mut self, count: i64, meta: TypeMeta, storage: Storage, origin: Origin) {
         self.set(count, meta, Some(Memory { storage, origin }));
     }
 
-    /// Memory that ends does so last: that may call functions of the caller's.
+    /// Drops memory that does not stay after everything else, because that may call the caller's functions.
     fn set(&mut self, count: i64, meta: TypeMeta, mut memory: Option<Memory>) {
         (self.count, self.meta) = (count, meta);
         let fitting = memory.take_if(|memory| memory.fits(count, &meta));

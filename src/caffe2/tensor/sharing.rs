@@ -1,3 +1,4 @@
+//! Tensors that use memory of other tensors or of the caller.
 #![expect(unsafe_code, reason = "a caller's memory is shared")]
 
 use std::ffi::c_void;
@@ -6,7 +7,7 @@ use std::ptr::NonNull;
 use super::items::Origin;
 use super::{Tensor, usable};
 use crate::caffe2::error::Error;
-use crate::caffe2::external::Lent;
+use crate::caffe2::external::Foreign;
 use crate::caffe2::shape;
 use crate::caffe2::storage::Storage;
 use crate::caffe2::typemeta::TypeMeta;
@@ -32,6 +33,7 @@ impl Tensor {
         Ok(())
     }
 
+    /// The bytes that shared memory must have.
     fn shared_bytes(&self, meta: &TypeMeta) -> Result<usize, Error> {
         usable(meta)?;
         if self.count() <= 0 {
@@ -40,11 +42,11 @@ impl Tensor {
         shape::bytes(self.count(), meta.itemsize)
     }
 
-    /// `capacity` 0: as many bytes as the items need.
+    /// Uses the caller's memory of `capacity` bytes; 0 stands for the bytes of the items.
     ///
     /// # Safety
-    /// As for [`Storage::external`].
-    pub unsafe fn share_external(&mut self, meta: TypeMeta, capacity: usize, lent: Lent) -> Result<(), Error> {
+    /// The contract "Foreign" of [`Storage::external`].
+    pub unsafe fn share_external(&mut self, meta: TypeMeta, capacity: usize, memory: Foreign) -> Result<(), Error> {
         let needed = self.shared_bytes(&meta)?;
         let capacity = if capacity == 0 { needed } else { capacity };
         if capacity < needed {
@@ -52,16 +54,16 @@ impl Tensor {
                 "capacity is smaller than the tensor's items; pass the bytes of the memory, or 0",
             ));
         }
-        // SAFETY: the caller guarantees it.
-        let storage = unsafe { Storage::external(meta, capacity, self.side, lent) }?;
+        // SAFETY: the caller of `share_external` keeps the contract "Foreign".
+        let storage = unsafe { Storage::external(meta, capacity, self.side, memory) }?;
         self.items.put(self.count(), meta, storage, Origin::Shared);
         Ok(())
     }
 
-    /// After an error `tensor` stays the caller's.
+    /// Uses the memory of a tensor of DLPack. After an error `tensor` stays the caller's.
     ///
     /// # Safety
-    /// As for [`Storage::dlpack`].
+    /// The contract "Imported" of [`Storage::dlpack`].
     pub unsafe fn share_dlpack(
         &mut self,
         meta: TypeMeta,
@@ -69,7 +71,7 @@ impl Tensor {
         versioned: bool,
     ) -> Result<(), Error> {
         let bytes = self.shared_bytes(&meta)?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `share_dlpack` keeps the contract "Imported".
         let storage = unsafe { Storage::dlpack(meta, bytes, self.side, tensor, versioned) }?;
         self.items.put(self.count(), meta, storage, Origin::Shared);
         Ok(())
