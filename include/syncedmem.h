@@ -22,7 +22,7 @@
  * was, except that a copy in flight may have ended: the head is then SYNCED after a pull, and HEAD_AT_CPU after a push
  * that failed. syncedmem_last_error() says what was asked, what is wrong and what to do. No function of this header
  * ends the process or throws.
- * Each function lists the errors of its own. Beside them, any function may give INVALID_ARGUMENT (also for an unknown
+ * Each function lists its particular errors. Beside them, any function may give INVALID_ARGUMENT (also for an unknown
  * number of an enumeration) and, where it allocates, OUT_OF_MEMORY; one with a handle INVALID_HANDLE, REENTERED and,
  * with the device check on, WRONG_DEVICE; one that uses the device, or waits for a copy in flight, NO_GPU, DRIVER and
  * PENDING.
@@ -33,10 +33,10 @@
  * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_to_dlpack for reading,
  * syncedmem_exports, syncedmem_head and syncedmem_size on one object at once. One of them allocates, fills and copies,
  * the others wait for it; up to 64 KiB several may allocate at their first access, and all but one block are freed.
- * Every other call needs the object alone. Different objects are independent. Settings may be changed at any time.
+ * During any other call no other thread uses the object. Different objects are independent. Settings may be changed at any time.
  *
  * Signals. A signal handler may access data that is already current, unless the device check is on, tensors of the
- * object are in use, or a copy of it is in flight: these may need a lock whose holder waits for the interrupted thread.
+ * object are in use, or a copy of it is in flight: these may need a lock of a thread that waits for the interrupted one.
  * (If the interrupted thread itself holds it, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or
  * traced, object and thread must have been used outside of handlers before. Do not fork in a handler: it hangs if it has
  * interrupted this library.
@@ -70,12 +70,12 @@
  * waiting for work that the calling thread is about to start. Only syncedmem_trim and smaller budgets wait for the
  * contexts of all blocks that they give back.
  *
- * Full memory. If there is no room for a block, the library gives back idle blocks and tries again. Objects keep both
+ * Full memory. If there is no memory for a block, the library gives back idle blocks and tries again. Objects keep both
  * sides.
  *
  * Exchange. syncedmem_to_dlpack makes a tensor of a side's memory, for NumPy, PyTorch and other libraries that know
- * DLPack; syncedmem_set_dlpack lends an object the memory of a tensor. Nothing is copied. A tensor keeps its memory in
- * place until its deleter is called, on any thread.
+ * DLPack; syncedmem_set_dlpack makes an object borrow the memory of a tensor. Nothing is copied. A tensor keeps its
+ * memory in place until its deleter is called, on any thread.
  *
  * Fork. The child may use every object: host data stays, and an object that another thread was filling is as it was
  * before. If the parent has used CUDA, device calls in the child give SYNCEDMEM_ERROR_NO_GPU, and the parent's device
@@ -493,7 +493,7 @@ typedef int32_t syncedmem_type_t;
 #endif // __cplusplus
 
 /**
- * An array of a blob.
+ * One of a blob's two arrays.
  */
 enum syncedmem_array_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -590,7 +590,7 @@ typedef struct syncedmem_memory_stats_t {
 } syncedmem_memory_stats_t;
 
 /**
- * The account so far. Later versions add members at the end.
+ * The account. Later versions add members at the end.
  */
 typedef struct syncedmem_stats_t {
   /**
@@ -638,9 +638,13 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t waits;
   /**
-   * Contexts synchronized before a block was reused.
+   * Contexts synchronized before a block was reused or unlocked.
    */
   struct syncedmem_sum_t synchronises;
+  /**
+   * Page-locking in place.
+   */
+  struct syncedmem_sum_t registrations;
   /**
    * Failed host allocations.
    */
@@ -662,26 +666,62 @@ typedef struct syncedmem_stats_t {
    */
   uint64_t host_reads;
   /**
-   * As `host_reads`.
+   * Accesses to the host for reading and writing that allocated, filled or copied.
    */
   uint64_t host_writes;
   /**
-   * As `host_reads`.
+   * Accesses to the host for overwriting that allocated, filled or copied.
    */
   uint64_t host_overwrites;
   /**
-   * Accesses to the device, likewise.
+   * Accesses to the device for reading that allocated, filled or copied.
    */
   uint64_t device_reads;
   /**
-   * As `device_reads`.
+   * Accesses to the device for reading and writing that allocated, filled or copied.
    */
   uint64_t device_writes;
   /**
-   * As `device_reads`.
+   * Accesses to the device for overwriting that allocated, filled or copied.
    */
   uint64_t device_overwrites;
 } syncedmem_stats_t;
+
+/**
+ * Returns a block of `bytes` (not 0) at a multiple of `alignment` (a power of two), or NULL.
+ */
+typedef void *(*syncedmem_allocate_t)(size_t bytes, size_t alignment, void *context);
+
+/**
+ * Takes back a block of the same table's `allocate`, with the same `bytes`.
+ */
+typedef void (*syncedmem_release_t)(void *block, size_t bytes, void *context);
+
+/**
+ * See `syncedmem_set_host_allocator`. Later versions may add members at the end.
+ */
+typedef struct syncedmem_host_allocator_t {
+  /**
+   * Set by the caller to `sizeof(syncedmem_host_allocator_t)`.
+   */
+  size_t size;
+  /**
+   * Makes a block.
+   */
+  syncedmem_allocate_t allocate;
+  /**
+   * Takes a block back.
+   */
+  syncedmem_release_t release;
+  /**
+   * Given to both; may be NULL.
+   */
+  void *context;
+  /**
+   * Whether new blocks hold zeros: the library then does not fill them.
+   */
+  bool zeroed;
+} syncedmem_host_allocator_t;
 
 #ifdef __cplusplus
 extern "C" {
@@ -805,8 +845,8 @@ syncedmem_status_t syncedmem_mutable_gpu_data(struct syncedmem_t *mem, void **da
 syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem, void **data);
 
 /**
- * Makes the caller's memory the host side, then the newest. The object borrows it: later copies from the device write
- * to it. An owned host block is freed; the device block stays.
+ * Makes the caller's memory the host side, which is then the newest. The object borrows it: later copies from the
+ * device write to it. An owned host block is freed; the device block stays.
  *
  * Errors: `EXPORTED`.
  *
@@ -921,14 +961,14 @@ syncedmem_status_t syncedmem_to_dlpack(struct syncedmem_t *mem,
                                        void **tensor);
 
 /**
- * Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does, or, on a CUDA device,
- * `syncedmem_set_gpu_data`. `tensor` is a `DLManagedTensorVersioned *`, or, without `versioned`, a `DLManagedTensor
+ * Makes a tensor's memory a side of the object, which borrows it as by `syncedmem_set_cpu_data` or, on a CUDA device,
+ * by `syncedmem_set_gpu_data`. `tensor` is a `DLManagedTensorVersioned *`, or, without `versioned`, a `DLManagedTensor
  * *`. The memory must be contiguous in C order, writable, and of the object's size.
  *
  * On success the library owns the tensor, and calls its deleter when that side is set or released, or the object ends:
- * on that thread (for a destroyed object with tensors of its own, on the one that deletes the last), without locks.
- * The deleter must order reuse of device memory behind the legacy default stream, where a copy may still run. Two
- * objects that lend each other tensors keep each other alive until one is set or released.
+ * on that thread (for a destroyed object whose own tensors are in use, on the thread that deletes the last), without
+ * locks. The deleter must order reuse of device memory after the legacy default stream, where a copy may still run. Two
+ * objects that borrow from each other keep each other alive until one is set or released.
  *
  * Errors: as `syncedmem_set_cpu_data`, and `INVALID_ARGUMENT` for memory other than described.
  *
@@ -962,7 +1002,7 @@ syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
                                             int *ordinal);
 
 /**
- * Writes to `*pinned` whether this library allocated the object's host block page-locked.
+ * Writes to `*pinned` whether this library page-locked the object's host memory, also by `syncedmem_pin`.
  */
 syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
 
@@ -977,6 +1017,34 @@ syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns)
 syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
 
 /**
+ * Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
+ * Address and contents stay; copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
+ * use it for memory that is copied repeatedly. Memory that is page-locked already stays as it is; if another library
+ * did it, that one unlocks it.
+ *
+ * `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
+ * released, the object grows or ends): free it after that. Unlocking waits for the context that was current at
+ * `syncedmem_pin`, and for no other device. An owned block that is given back stays page-locked, as idle
+ * `SYNCEDMEM_MEMORY_PINNED`, until `syncedmem_trim`, until memory runs out, or until its budget is exceeded.
+ *
+ * Objects that borrow the same address share the lock: the last one unlocks it. The driver refuses copies of memory
+ * that is page-locked in part: page-lock the longest part first, and have no copies of overlapping memory in flight
+ * while it is unlocked.
+ *
+ * Errors: `INVALID_STATE` (no host memory yet, or a shorter part of it is page-locked for another object),
+ * `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`).
+ *
+ * # Safety
+ * Borrowed memory stays until the object releases it.
+ */
+syncedmem_status_t syncedmem_pin(struct syncedmem_t *mem);
+
+/**
+ * Undoes `syncedmem_pin`, after a copy in flight. Blocks that were allocated page-locked stay so.
+ */
+syncedmem_status_t syncedmem_unpin(struct syncedmem_t *mem);
+
+/**
  * Gives the idle blocks of a `syncedmem_memory_t` back to the system or the driver.
  */
 syncedmem_status_t syncedmem_trim(int32_t memory);
@@ -987,8 +1055,8 @@ syncedmem_status_t syncedmem_trim(int32_t memory);
 syncedmem_status_t syncedmem_idle_bytes(int32_t memory, size_t *bytes);
 
 /**
- * Sets the most bytes that may lie idle, in blocks that objects give back for the next one: of pageable memory, as many of
- * page-locked memory, and as many on each device. With 0 each block is allocated and freed as in Caffe. Overrides
+ * Sets the most bytes that may be idle, in blocks that objects gave back, separately for pageable memory, for page-locked
+ * memory and for each device. With 0 each block is allocated and freed as in Caffe. Overrides
  * `SYNCEDMEM_POOL_BUDGET`, which holds again after `SIZE_MAX`, or without it the default.
  *
  * Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and a quarter of
@@ -999,8 +1067,8 @@ syncedmem_status_t syncedmem_idle_bytes(int32_t memory, size_t *bytes);
 syncedmem_status_t syncedmem_set_pool_budget(size_t bytes);
 
 /**
- * Writes the most bytes of one `syncedmem_memory_t` that may lie idle to `*bytes`; for device memory without a set budget,
- * those of the device where they are most.
+ * Writes the most bytes of one `syncedmem_memory_t` that may be idle to `*bytes`; for device memory without a set budget,
+ * those of the device that may keep most.
  *
  * Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
  */
@@ -1008,7 +1076,7 @@ syncedmem_status_t syncedmem_get_pool_budget(int32_t memory,
                                              size_t *bytes);
 
 /**
- * Sets for how many seconds a pageable block may lie idle; by default 10. Other blocks have no age. Overrides
+ * Sets for how many seconds a pageable block may be idle; by default 10. Other blocks have no limit. Overrides
  * `SYNCEDMEM_POOL_AGE`.
  *
  * Errors: `INVALID_ARGUMENT` (negative, or no number).
@@ -1016,13 +1084,14 @@ syncedmem_status_t syncedmem_get_pool_budget(int32_t memory,
 syncedmem_status_t syncedmem_set_pool_age(double seconds);
 
 /**
- * Writes to `*seconds` how long a pageable block may lie idle.
+ * Writes to `*seconds` how long a pageable block may be idle.
  */
 syncedmem_status_t syncedmem_get_pool_age(double *seconds);
 
 /**
- * Sets how many bytes this library may page-lock in all, for objects and idle. Beyond that new host blocks are pageable;
- * page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of the process's memory.
+ * Sets how many bytes this library may page-lock in all: for objects, idle, and in place. Beyond that new host blocks
+ * are pageable; page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of the process's
+ * memory.
  */
 syncedmem_status_t syncedmem_set_pinned_limit(size_t bytes);
 
@@ -1083,7 +1152,7 @@ syncedmem_status_t syncedmem_get_error_policy(syncedmem_error_policy_t *policy);
  * failure inside itself, nor without memory to note that it runs.
  *
  * # Safety
- * As for `syncedmem_set_mode_callback`.
+ * `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
  */
 syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callback,
                                                 void *user);
@@ -1130,8 +1199,8 @@ syncedmem_status_t syncedmem_set_items(struct syncedmem_t *mem,
                                        size_t items);
 
 /**
- * Writes the account so far to `*stats`: at most the bytes of its `size`. Without accounting, all but `live`, `idle`
- * and `budget` is 0.
+ * Writes the account to `*stats`: at most the bytes of its `size`. Without accounting, all but `live`, `idle` and
+ * `budget` is 0.
  *
  * Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
  */
@@ -1152,9 +1221,33 @@ syncedmem_status_t syncedmem_trace_start(const char *file);
 syncedmem_status_t syncedmem_trace_stop(void);
 
 /**
- * Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address, also for size 0
- * not NULL, to `*ptr`, and to `*use_cuda` whether it is page-locked: in GPU mode, if the driver can. Free it with
- * `CaffeFreeHost`; `cudaFreeHost` takes page-locked memory too, and `free()` other memory.
+ * Makes later host blocks of all objects come from the program's functions; NULL: from the library again. The table is
+ * copied.
+ *
+ * The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`) and traced as others. They are not kept for reuse, and
+ * page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for
+ * `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to make
+ * room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
+ *
+ * The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child
+ * and at exit. They may use objects, but not the block's own, nor those that another thread uses. They return: an
+ * exception ends the process, and a `longjmp` out of one is not allowed. The library cannot notice it: the object stays
+ * claimed, so that this thread's later calls give `REENTERED` and those of others wait for ever, and the thread can no
+ * longer be cancelled.
+ *
+ * Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc, or another copy of
+ * the library is loaded).
+ *
+ * # Safety
+ * Functions and context stay usable for the rest of the process. A block stays readable and writable until it is
+ * released.
+ */
+syncedmem_status_t syncedmem_set_host_allocator(const struct syncedmem_host_allocator_t *allocator);
+
+/**
+ * Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address to `*ptr`, which is
+ * not NULL for size 0 either, and to `*use_cuda` whether the memory is page-locked: in GPU mode, if the driver can. Free
+ * it with `CaffeFreeHost`; `cudaFreeHost` takes page-locked memory too, and `free()` other memory.
  */
 syncedmem_status_t CaffeMallocHost(void **ptr,
                                    size_t size,

@@ -5,13 +5,13 @@
  * Blobs: Caffe's Blob over the SyncedMemory of syncedmem.h.
  *
  * A syncedmem_blob_t is a shape and two arrays, the data and the diff: a parameter `array` is a syncedmem_array_t.
- * Each array has a syncedmem_t, which syncedmem_blob_memory lends: every call of syncedmem.h works on it. The rules
- * are those of Caffe's Blob, whose faults are mended where docs/blob.md says so.
+ * Each array has a syncedmem_t, which syncedmem_blob_memory writes: every call of syncedmem.h works on it. The rules
+ * are those of Caffe's Blob, without the faults that docs/blob.md lists.
  *
- * Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the
- * blobs that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape
- * beyond its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. Tensors made of it keep
- * its memory.
+ * Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. The syncedmem_t of an array belongs to the blobs
+ * that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape beyond
+ * its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. Tensors made of it keep its
+ * memory.
  *
  * Threads. Any number of threads may at once call functions whose blob is const. Each other call needs the blob alone,
  * and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on
@@ -100,7 +100,7 @@ syncedmem_status_t syncedmem_blob_legacy_shape(const struct syncedmem_blob_t *bl
 syncedmem_status_t syncedmem_blob_count(const struct syncedmem_blob_t *blob, int64_t *count);
 
 /**
- * Writes the product of the dimensions of the axes from `start` up to `end`, exclusive, to `*count`; 1 of none.
+ * Writes the product of the dimensions of the axes from `start` up to `end`, exclusive, to `*count`; 1 for an empty range.
  *
  * Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX).
  */
@@ -121,7 +121,7 @@ syncedmem_status_t syncedmem_blob_offset(const struct syncedmem_blob_t *blob,
                                          int64_t *offset);
 
 /**
- * As `syncedmem_blob_offset`, of four legacy indices. Each may be one past its axis, for the end of a range: compare
+ * As `syncedmem_blob_offset`, for four legacy indices. Each may be one past its axis, for the end of a range: compare
  * the offset with the count before you read.
  *
  * Errors: `INVALID_ARGUMENT` (also more than four axes, an index outside of that, or an offset above INT_MAX).
@@ -160,8 +160,8 @@ syncedmem_status_t syncedmem_blob_shape_equals(const struct syncedmem_blob_t *bl
 syncedmem_status_t syncedmem_blob_capacity(const struct syncedmem_blob_t *blob, int32_t array, size_t *bytes);
 
 /**
- * Lends the memory of an array (see "Ownership" above) and writes it to `*mem`. It may be larger than the array, whose
- * elements come first.
+ * Writes the memory of an array to `*mem`. It stays the blob's (see "Ownership" above). It may be larger than the array,
+ * whose elements come first.
  *
  * Errors: `INVALID_STATE` (the blob has no shape).
  */
@@ -170,21 +170,21 @@ syncedmem_status_t syncedmem_blob_memory(const struct syncedmem_blob_t *blob,
                                          syncedmem_t **mem);
 
 /**
- * As `syncedmem_blob_memory`, and makes the caller one more owner, until `syncedmem_blob_release_memory`.
+ * As `syncedmem_blob_memory`, and makes the caller an owner too, until `syncedmem_blob_release_memory`.
  */
 syncedmem_status_t syncedmem_blob_hold_memory(const struct syncedmem_blob_t *blob,
                                               int32_t array,
                                               syncedmem_t **mem);
 
 /**
- * Gives memory of `syncedmem_blob_hold_memory` up, once for each such call, on any thread. It ends with its last
- * owner. NULL does nothing.
+ * Ends one ownership of `syncedmem_blob_hold_memory`, on any thread. The memory ends with its last owner. NULL does
+ * nothing.
  */
 syncedmem_status_t syncedmem_blob_release_memory(syncedmem_t *mem);
 
 /**
- * Borrows the caller's memory as the host side of an array, then the newest. Memory of another size than the count's
- * is replaced first, and no longer shared.
+ * Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the
+ * count's is replaced first, and no longer shared.
  *
  * Errors: `INVALID_ARGUMENT` (also an address that is no multiple of the element's size), `INVALID_STATE` (the blob
  * has no shape), `EXPORTED` (tensors of memory that stays are in use).
@@ -205,7 +205,7 @@ syncedmem_status_t syncedmem_blob_set_cpu_data(struct syncedmem_blob_t *blob,
 syncedmem_status_t syncedmem_blob_set_gpu_data(struct syncedmem_blob_t *blob, int32_t array, void *data);
 
 /**
- * Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory.
+ * Makes `blob` share the memory of `other`'s array, for the same array, until one of the two gets other memory.
  *
  * Errors: `INVALID_ARGUMENT` (also other counts or types), `INVALID_STATE` (`other` has no shape).
  */
@@ -234,7 +234,7 @@ syncedmem_status_t syncedmem_blob_gpu_shape(const struct syncedmem_blob_t *blob,
 
 /**
  * Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The
- * device needs cuBLAS, which is looked for at the first use; without it the host computes.
+ * device needs cuBLAS, which is loaded at the first use; without it the host computes.
  *
  * Errors: `INVALID_STATE` (the blob has no shape, or its data was never touched), `UNSUPPORTED` (integers).
  */
@@ -256,8 +256,8 @@ syncedmem_status_t syncedmem_blob_asum(const struct syncedmem_blob_t *blob,
 syncedmem_status_t syncedmem_blob_sumsq(const struct syncedmem_blob_t *blob, int32_t array, double *sum);
 
 /**
- * Multiplies the elements of an array by `factor`, rounded to their type, where the array is; nothing if it was never
- * touched.
+ * Multiplies the elements of an array by `factor`, rounded to their type, where the array is; does nothing if it was
+ * never touched.
  *
  * Errors: as `syncedmem_blob_asum`.
  */
@@ -266,8 +266,8 @@ syncedmem_status_t syncedmem_blob_scale(struct syncedmem_blob_t *blob,
                                         double factor);
 
 /**
- * Writes to `*count` how many calls computed on the host, though the array was at the device, for lack of cuBLAS. The
- * first is reported on standard error.
+ * Writes to `*count` how many calls computed on the host, although the array was on the device, because cuBLAS was not
+ * found. The first one prints a warning on standard error.
  */
 syncedmem_status_t syncedmem_blob_computed_on_host(uint64_t *count);
 

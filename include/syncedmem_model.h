@@ -64,7 +64,7 @@ typedef int32_t syncedmem_model_kind_t;
 #endif // __cplusplus
 
 /**
- * What a blob is to the module of PyTorch that does as its layer does.
+ * What a blob is to the PyTorch module that corresponds to its layer.
  */
 enum syncedmem_torch_role_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -96,7 +96,8 @@ enum syncedmem_torch_role_t
    */
   SYNCEDMEM_TORCH_RUNNING_VAR = 5,
   /**
-   * The factor, of which PyTorch has none. BVLC's Caffe takes what it belongs to for zeros if it is 0, NVIDIA's as it is.
+   * The factor, which PyTorch does not have. If it is 0, BVLC's Caffe takes the mean and the variance for zeros, NVIDIA's
+   * takes them unscaled.
    */
   SYNCEDMEM_TORCH_FACTOR = 6,
   /**
@@ -118,7 +119,7 @@ typedef int32_t syncedmem_torch_role_t;
 typedef struct syncedmem_model_t syncedmem_model_t;
 
 /**
- * What a model file says beside its layers.
+ * What a model file contains beside its layers.
  */
 typedef struct syncedmem_model_info_t {
   /**
@@ -130,11 +131,11 @@ typedef struct syncedmem_model_info_t {
    */
   int32_t kind;
   /**
-   * Of a solver's state, the iteration; else 0.
+   * The iteration of a solver's state; else 0.
    */
   int32_t iter;
   /**
-   * Of a solver's state, its learning rate's step; else 0.
+   * The step of the learning rate in a solver's state; else 0.
    */
   int32_t current_step;
   /**
@@ -142,7 +143,7 @@ typedef struct syncedmem_model_info_t {
    */
   const char *name;
   /**
-   * Of a solver's state, the `.caffemodel` saved with it; else empty.
+   * The `.caffemodel` that was saved with a solver's state; else empty.
    */
   const char *learned_net;
 } syncedmem_model_info_t;
@@ -222,7 +223,7 @@ syncedmem_status_t syncedmem_model_open(const char *path,
 syncedmem_status_t syncedmem_model_close(struct syncedmem_model_t *model);
 
 /**
- * Writes to `*info` what the file says beside its layers.
+ * Writes to `*info` what the file contains beside its layers.
  */
 syncedmem_status_t syncedmem_model_info(const struct syncedmem_model_t *model,
                                         struct syncedmem_model_info_t *info);
@@ -253,11 +254,11 @@ syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *mod
                                              struct syncedmem_blob_info_t *info);
 
 /**
- * Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) into the host side of `mem`, then the
- * newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the stored type, for
+ * Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) into the host side of `mem`, which is
+ * then the newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the stored type, for
  * which nothing is converted or copied in between. Bytes of `mem` beyond the values stay as they are.
  *
- * After an error `mem` is as it was, but for one case: if the disk or the network fails, and the host side alone held
+ * After an error `mem` is as it was, except in one case: if the disk or the network fails, and the host side alone held
  * the newest data, part of that is overwritten.
  *
  * Errors: `INVALID_ARGUMENT` (also gradients that the file does not have; values that are not read as `element_type`;
@@ -276,7 +277,7 @@ syncedmem_status_t syncedmem_model_read_blob(const struct syncedmem_model_t *mod
 
 /**
  * Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob. Values are read as the
- * blob's element type. After an error `blob` is as it was, but for the case that `syncedmem_model_read_blob` names.
+ * blob's element type. After an error `blob` is as it was, except in the case that `syncedmem_model_read_blob` names.
  *
  * Errors: `INVALID_ARGUMENT` (also a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`, `UNSUPPORTED`
  * (the file holds something else: `syncedmem_model_open` reads it).

@@ -1,5 +1,7 @@
-//! Checks of a C function's arguments. Each unsafe one relies on what "Pointers" at the top of `syncedmem.h` asks of the
-//! C function's caller, for as long as the result is used.
+//! Checks of a C function's arguments.
+//!
+//! Each unsafe function relies on the C caller (see `abi`), who keeps the rules of "Pointers" in `syncedmem.h` as long as the
+//! result is used.
 #![expect(unsafe_code, reason = "callers' pointers")]
 
 use std::ffi::{CStr, c_char};
@@ -22,14 +24,14 @@ pub fn side(number: i32) -> Result<Side, Error> {
 pub trait Opaque {
     type Value;
 
-    /// No thread ends or changes the value while the result is used.
+    /// # Safety
+    /// The handle is the C caller's; no thread ends or changes the value while the result is used.
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Self::Value, Error>;
 }
 
-/// What a handle leads to.
 #[inline(always)]
 pub unsafe fn handle<'a, H: Opaque>(handle: *const H) -> Result<&'a H::Value, Error> {
-    // SAFETY: the caller guarantees the handle.
+    // SAFETY: the C caller passes a live handle, and keeps it while the result is used.
     unsafe { H::value(handle) }
 }
 
@@ -38,41 +40,41 @@ pub unsafe fn numbers<'a>(first: *const i64, length: usize, what: &'static str) 
     match length {
         0 => Ok(&[]),
         _ if first.is_null() || !first.is_aligned() || is_too_many => Err(Error::InvalidArgument { what }),
-        // SAFETY: the caller guarantees as many numbers, which do not change meanwhile.
+        // SAFETY: the C caller passes `length` numbers, which do not change during the call.
         _ => Ok(unsafe { std::slice::from_raw_parts(first, length) }),
     }
 }
 
-/// A name of an object, a blob or a file.
+/// The name of an object, a blob or a file.
 pub unsafe fn string<'a>(pointer: *const c_char) -> Result<&'a CStr, Error> {
     if pointer.is_null() {
         return Err(Error::InvalidArgument { what: "a name is NULL; pass a string" });
     }
-    // SAFETY: the caller guarantees a NUL, and that the string does not change meanwhile.
+    // SAFETY: the C caller passes a string with a NUL, which does not change during the call.
     Ok(unsafe { CStr::from_ptr(pointer) })
 }
 
-/// Where a result is written.
+/// The variable for a result.
 pub unsafe fn out<T>(pointer: *mut T) -> Result<Out<T>, Error> {
     NonNull::new(pointer).filter(|_| pointer.is_aligned()).map(Out).ok_or(Error::InvalidArgument {
         what: "the pointer for the result is NULL or misaligned; pass the address of a variable of its type",
     })
 }
 
-/// As `out`, for a variable of an enumeration of C.
+/// The variable for a result that is a number of a C enumeration.
 pub unsafe fn out_number<E>(pointer: *mut E) -> Result<Out<i32>, Error> {
     const { assert!(size_of::<E>() == size_of::<i32>()) };
-    // SAFETY: the caller guarantees a variable of that size.
+    // SAFETY: the C caller passes a variable of the enumeration, which has the size of an i32 (asserted above).
     unsafe { out(pointer.cast()) }
 }
 
-/// As `out`, where NULL stands for no interest in the result.
+/// The variable for a result; the C caller passes NULL if it does not want it.
 pub unsafe fn optional_out<T>(pointer: *mut T) -> Result<OptionalOut<T>, Error> {
-    // SAFETY: the caller guarantees a variable unless it is NULL.
+    // SAFETY: the C caller passes NULL or a variable.
     Ok(OptionalOut(if pointer.is_null() { None } else { Some(unsafe { out(pointer) }?) }))
 }
 
-/// Where a text of at most `capacity` bytes with its NUL is written.
+/// The buffer for a text, of `capacity` bytes with its NUL.
 pub unsafe fn text_out(text: *mut c_char, capacity: usize) -> Result<TextOut, Error> {
     if text.is_null() && capacity > 0 {
         return Err(Error::InvalidArgument {
@@ -86,7 +88,7 @@ pub struct Out<T>(NonNull<T>);
 
 impl<T> Out<T> {
     pub fn set(self, value: T) {
-        // SAFETY: the caller of `out` guarantees a variable that may be written.
+        // SAFETY: the C caller passed a writable variable to `out`.
         unsafe { self.0.write(value) }
     }
 }
@@ -107,14 +109,14 @@ pub struct TextOut {
 }
 
 impl TextOut {
-    /// Writes what fits of `words`, and a NUL; nothing if the capacity is 0. Returns the whole length.
+    /// Writes the part of `words` that fits and a NUL, or nothing if the capacity is 0. Returns the length of all of `words`.
     pub fn set(self, words: &str) -> usize {
         if let Some(most) = self.capacity.checked_sub(1) {
             let mut bytes = words.len().min(most);
             while !words.is_char_boundary(bytes) {
                 bytes -= 1;
             }
-            // SAFETY: the caller of `text_out` guarantees `capacity` bytes, which is more.
+            // SAFETY: the C caller passed `capacity` writable bytes to `text_out`, and `bytes + 1 <= capacity`.
             unsafe {
                 std::ptr::copy_nonoverlapping(words.as_ptr(), self.text.cast(), bytes);
                 self.text.add(bytes).write(0);
@@ -124,19 +126,19 @@ impl TextOut {
     }
 }
 
-/// A structure that may be longer in later versions. It begins with its size in bytes, which the caller sets to that in
-/// its header.
+/// A structure that may be longer in later versions. Its first member is its size in bytes, which the C caller sets to the
+/// `sizeof` of its own header.
 pub trait Grows {
-    /// The smallest size that a caller may set.
+    /// The smallest size that the C caller may set.
     const LEAST: usize;
 }
 
-/// Where such a structure is written.
+/// The variable for a structure that may grow.
 pub unsafe fn sized_out<T: Grows>(pointer: *mut T) -> Result<SizedOut<T>, Error> {
     let structure = NonNull::new(pointer).filter(|_| pointer.is_aligned()).ok_or(Error::InvalidArgument {
         what: "the pointer for the result is NULL or misaligned; pass the address of a structure of its type",
     })?;
-    // SAFETY: not null and aligned; the caller guarantees a size there.
+    // SAFETY: the address is not null and is aligned; the C caller passes a structure that begins with its size.
     let size = unsafe { structure.cast::<usize>().read() };
     if size < T::LEAST {
         return Err(Error::InvalidArgument {
@@ -148,14 +150,14 @@ pub unsafe fn sized_out<T: Grows>(pointer: *mut T) -> Result<SizedOut<T>, Error>
 
 pub struct SizedOut<T> {
     structure: NonNull<T>,
-    /// The bytes that both sides know are written.
+    /// The number of bytes to write: those that the C caller's header and this library both have.
     pub size: usize,
 }
 
 impl<T> SizedOut<T> {
     pub fn set(&self, value: &T) {
         let bytes = std::ptr::from_ref(value).cast::<u8>();
-        // SAFETY: the caller of `sized_out` guarantees that many writable bytes; `value` has as many.
+        // SAFETY: the C caller passed a structure of at least `size` bytes to `sized_out`; `value` has as many.
         unsafe { bytes.copy_to_nonoverlapping(self.structure.as_ptr().cast(), self.size) };
     }
 }

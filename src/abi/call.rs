@@ -1,4 +1,4 @@
-//! The body of a C function: checks of its arguments, the guard against panics, a status, and the thread's last sentence.
+//! The body of a C function: checks of its arguments, the guard against panics, a status, and the thread's last error sentence.
 
 use std::fmt::Display;
 
@@ -10,7 +10,7 @@ use crate::object::report::Circumstances;
 pub trait Failure: Display + From<Error> {
     fn status(&self) -> syncedmem_status_t;
 
-    /// The library's own error, if it is one.
+    /// The error of the core that this failure wraps, if it wraps one.
     fn cause(&self) -> Option<Error>;
 }
 
@@ -24,20 +24,20 @@ impl Failure for Error {
     }
 }
 
-/// The body of a C function, whose status it gives:
+/// The body of a C function, which returns its status:
 ///
 /// `entry!(handle(mem), out(bytes), |object, bytes| bytes.set(object.size()?))`
 ///
-/// Before `|` stand the arguments that are pointers, each with the unsafe function that checks it, in the order of the
-/// checks. The work gets what these return. It gives `()`, or an error by `?`: the room's, `super::Error`.
+/// Each argument that is a pointer stands before `|`, with the unsafe function of `arguments.rs` that checks it, in the order of
+/// the checks. The work after `|` gets the checked values. It evaluates to `()`, or returns a `super::Error` by `?`.
 ///
-/// The name in the sentence of an error is that of the function around.
+/// The error sentence begins with the name of the enclosing function.
 macro_rules! entry {
     ($($check:ident($($argument:ident),*),)* |$($value:pat_param),*| $work:expr) => {
         $crate::abi::call::status(
             $crate::abi::call::place!(),
             $crate::abi::guard::guard(|| -> Result<(), super::Error> {
-                // SAFETY: the C function's caller keeps the rules of "Pointers" (syncedmem.h), which each check names.
+                // SAFETY: the C caller keeps the rules of "Pointers" (syncedmem.h), on which each check relies.
                 let ($($value,)*) = ($(unsafe { $check($($argument),*) }?,)*);
                 let () = $work;
                 Ok(())
@@ -55,7 +55,7 @@ macro_rules! entry {
     };
 }
 
-/// The path of the function around, whose last part but one is its name.
+/// The path of `here` in the enclosing function. The part before `here` is that function's name.
 macro_rules! place {
     () => {{
         fn here() {}
@@ -65,7 +65,7 @@ macro_rules! place {
 
 pub(super) use {entry, place};
 
-// Inlined: the call site is found by the C function's own frame.
+// Inlined, because a call site is found by the C function's own frame.
 #[inline(always)]
 pub fn status<E: Failure>(place: &'static str, result: Result<(), E>) -> syncedmem_status_t {
     match result {
@@ -76,7 +76,7 @@ pub fn status<E: Failure>(place: &'static str, result: Result<(), E>) -> syncedm
 
 #[cold]
 fn failed(place: &str, error: &impl Failure) -> syncedmem_status_t {
-    // Byte by byte: the searches of `str` take as many instructions as the rest of a refusal.
+    // Searches byte by byte: the searches of `str` take as many instructions as the rest of a refusal.
     let function = place.strip_suffix("::here").unwrap_or(place);
     let start = function.bytes().rposition(|byte| byte == b':').map_or(0, |colon| colon + 1);
     let name = function.get(start..).unwrap_or(function);

@@ -36,7 +36,7 @@ pub(crate) fn element_type(number: i32) -> Result<ElementType, Error> {
     one_of(number, ElementType::ALL, "the type is no number of syncedmem_type_t; pass SYNCEDMEM_FLOAT32 or another")
 }
 
-/// An array of a blob.
+/// One of a blob's two arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_array_t {

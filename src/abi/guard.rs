@@ -2,10 +2,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::Error;
 
-/// A panic in `work`, a bug of this library, becomes [`Error::Internal`].
+/// Runs `work`; a panic, which is a bug of this library, becomes [`Error::Internal`].
 #[inline]
 pub fn guard<T, E: From<Error>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    // Written in place: moving the result through `catch_unwind` costs as much as a small block.
+    // The closure writes the result in place: moving it through `catch_unwind` costs as much as a small block.
     let mut result = Err(Error::Internal.into());
     // Unwind safety: an outcome is published in one step, and a claim ends when it is dropped.
     let _ = catch_unwind(AssertUnwindSafe(|| result = work()));

@@ -1,9 +1,10 @@
 //! The exported functions: Caffe's C++ symbols, and the C API of each header. Only the form of a failure is decided
-//! here.
+//! here. The body of each C function is one `entry!` (`call.rs`).
 //!
-//! The body of each C function is one `entry!` (`call.rs`). In SAFETY lines "the caller" is the program that calls the C
-//! function, which keeps the rules of the paragraph "Pointers" at the top of `syncedmem.h` (cbindgen.toml), or C++, which
-//! keeps the original's contract; a `# Safety` section asks for more.
+//! SAFETY lines name one of two contracts:
+//! - "The C caller" is the program that calls a C function. It keeps the rules of the paragraph "Pointers" at the top of
+//!   `syncedmem.h` (cbindgen.toml) until the call returns, and those of the function's own `# Safety`.
+//! - "C++" calls a member function of a live `caffe::SyncedMemory`, with arguments as the original's contract asks.
 #![expect(non_camel_case_types, reason = "the names of the C API")]
 #![expect(clippy::missing_safety_doc, reason = "the header says it once for all functions")]
 

@@ -10,7 +10,7 @@ use crate::observe::call_site;
 use crate::platform::thread_pointer::ThreadPointer;
 use crate::process;
 
-/// The name of the call, and its error sentence.
+/// The name of a call and its error, as one sentence.
 pub type Sentence = Text<1024>;
 
 /// Zero bytes are a valid value.
@@ -19,7 +19,7 @@ struct PerThread {
     inside_callback: Cell<bool>,
 }
 
-/// Makes linkers take the fork handlers from the static library: each entry point refers to this static.
+/// Makes linkers take the fork handlers from the static library, because each entry point refers to this module.
 #[used]
 static FORK_HANDLERS: &extern "C" fn() = &process::AT_LOAD;
 
@@ -30,30 +30,30 @@ pub fn keep(sentence: &Sentence) {
     keep_in(state(), sentence);
 }
 
-/// As [`keep`], without allocation: a signal handler may have interrupted malloc.
+/// Sets the thread's last sentence without allocation, because a signal handler may have interrupted malloc.
 pub fn keep_without_memory(sentence: &Sentence) {
     keep_in(existing(), sentence);
 }
 
 fn keep_in(state: Option<&'static PerThread>, sentence: &Sentence) {
     if let Some(state) = state {
-        // SAFETY: only this thread uses it; C callers do not use the last string after this failure.
+        // SAFETY: only this thread uses its state; C callers do not use the string of `last_error` after another failure.
         unsafe { *state.sentence.get() = *sentence };
     }
 }
 
-/// NUL-terminated; empty without a failure.
+/// The thread's last sentence with a NUL; empty before the first failure.
 pub fn last_error() -> *const c_char {
     existing().map_or(c"".as_ptr(), |state| {
-        // SAFETY: only this thread uses it; no reference outlives this line.
+        // SAFETY: only this thread uses its state; the reference does not outlive this line.
         unsafe { &*state.sentence.get() }.as_bytes_with_nul().as_ptr().cast()
     })
 }
 
-/// Runs `callback`, unless this thread is inside one or has no memory for its state. An exception passes this frame,
-/// which has no handlers, and leaves `inside_callback` set: then the stack decides.
+/// Runs `callback`, unless this thread is inside one or has no memory for its state. An exception passes this frame, which has no
+/// handlers, and leaves `inside_callback` set; so the stack is searched for the frame of `call` too.
 pub fn unless_inside_callback(callback: impl Fn()) {
-    // Without state, a failure inside the callback would call it again.
+    // Without state a failure inside the callback would call it again without end.
     let Some(state) = state() else { return };
     if state.inside_callback.get() && call_site::is_inside(caller_of_callbacks()) {
         return;
@@ -63,7 +63,7 @@ pub fn unless_inside_callback(callback: impl Fn()) {
     state.inside_callback.set(false);
 }
 
-/// The function whose frame is on the stack inside a callback.
+/// The function whose frame is on the stack while a callback runs.
 pub fn caller_of_callbacks() -> *const () {
     call as *const ()
 }
@@ -75,7 +75,7 @@ fn call(callback: &dyn Fn()) {
     std::hint::black_box(());
 }
 
-/// Allocated at the first use; `None` without memory.
+/// The thread's state, allocated at the first use; `None` without memory.
 fn state() -> Option<&'static PerThread> {
     if let Some(state) = existing() {
         return Some(state);
@@ -83,7 +83,7 @@ fn state() -> Option<&'static PerThread> {
     // SAFETY: calloc has no preconditions.
     let new = unsafe { libc::calloc(1, size_of::<PerThread>()) };
     if new.is_null() || !STATE.set(new) {
-        // SAFETY: calloc returned it, or it is null.
+        // SAFETY: `new` is calloc's, or null; no thread has got it.
         unsafe { libc::free(new) };
         return None;
     }
@@ -92,6 +92,6 @@ fn state() -> Option<&'static PerThread> {
 
 fn existing() -> Option<&'static PerThread> {
     let state: *const PerThread = STATE.get().cast();
-    // SAFETY: null, or the zeroed value of `state`, which lives as long as the thread.
+    // SAFETY: the pointer is null, or that of `state`'s zeroed value, which lives as long as the thread.
     unsafe { state.as_ref() }
 }

@@ -1,4 +1,4 @@
-//! Statuses.
+//! The statuses of C functions, and their names.
 
 use crate::error::Error;
 

@@ -153,7 +153,7 @@ class MemoryStats:
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """The account so far. Later versions add members at the end."""
+    """The account. Later versions add members at the end."""
     pageable: MemoryStats
     """Pageable host memory."""
     pinned: MemoryStats
@@ -187,15 +187,15 @@ class Stats:
     host_reads: int
     """Accesses to the host for reading that allocated, filled or copied."""
     host_writes: int
-    """As `host_reads`."""
+    """Accesses to the host for reading and writing that allocated, filled or copied."""
     host_overwrites: int
-    """As `host_reads`."""
+    """Accesses to the host for overwriting that allocated, filled or copied."""
     device_reads: int
-    """Accesses to the device, likewise."""
+    """Accesses to the device for reading that allocated, filled or copied."""
     device_writes: int
-    """As `device_reads`."""
+    """Accesses to the device for reading and writing that allocated, filled or copied."""
     device_overwrites: int
-    """As `device_reads`."""
+    """Accesses to the device for overwriting that allocated, filled or copied."""
 
 
 class Type(enum.IntEnum):
@@ -225,7 +225,7 @@ class Type(enum.IntEnum):
 
 
 class Array(enum.IntEnum):
-    """An array of a blob."""
+    """One of a blob's two arrays."""
     DATA = 0
     """The values."""
     DIFF = 1
@@ -248,7 +248,7 @@ class ModelKind(enum.IntEnum):
 
 
 class TorchRole(enum.IntEnum):
-    """What a blob is to the module of PyTorch that does as its layer does."""
+    """What a blob is to the PyTorch module that corresponds to its layer."""
     NONE = 0
     """There is no such module, or the layer has other blobs than Caffe's."""
     WEIGHT = 1
@@ -262,6 +262,7 @@ class TorchRole(enum.IntEnum):
     RUNNING_VAR = 5
     """`running_var`, times the factor if the layer has one."""
     FACTOR = 6
-    """The factor, of which PyTorch has none. BVLC's Caffe takes what it belongs to for zeros if it is 0, NVIDIA's as it is."""
+    """The factor, which PyTorch does not have. If it is 0, BVLC's Caffe takes the mean and the variance for zeros, NVIDIA's
+    takes them unscaled."""
     UNUSED = 7
     """A blob that PyTorch has no use for."""

@@ -21,8 +21,8 @@ pub unsafe extern "C" fn syncedmem_blob_capacity(
     entry!(handle(blob), out(bytes), |blob, bytes| bytes.set(blob.capacity(part(array)?)?))
 }
 
-/// Lends the memory of an array (see "Ownership" above) and writes it to `*mem`. It may be larger than the array, whose
-/// elements come first.
+/// Writes the memory of an array to `*mem`. It stays the blob's (see "Ownership" above). It may be larger than the array,
+/// whose elements come first.
 ///
 /// Errors: `INVALID_STATE` (the blob has no shape).
 #[unsafe(no_mangle)]
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn syncedmem_blob_memory(
     entry!(handle(blob), out(mem), |blob, mem| mem.set(blob.memory(part(array)?)?.as_ptr().cast()))
 }
 
-/// As `syncedmem_blob_memory`, and makes the caller one more owner, until `syncedmem_blob_release_memory`.
+/// As `syncedmem_blob_memory`, and makes the caller an owner too, until `syncedmem_blob_release_memory`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_hold_memory(
     blob: *const syncedmem_blob_t,
@@ -44,23 +44,23 @@ pub unsafe extern "C" fn syncedmem_blob_hold_memory(
     entry!(handle(blob), out(mem), |blob, mem| mem.set(blob.memory(part(array)?)?.clone().into_raw().cast()))
 }
 
-/// Gives memory of `syncedmem_blob_hold_memory` up, once for each such call, on any thread. It ends with its last
-/// owner. NULL does nothing.
+/// Ends one ownership of `syncedmem_blob_hold_memory`, on any thread. The memory ends with its last owner. NULL does
+/// nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_release_memory(mem: *mut syncedmem_t) -> syncedmem_status_t {
     entry!(|| {
         if !mem.is_null() {
-            // SAFETY: the caller guarantees the handle.
+            // SAFETY: the C caller passes a live handle.
             let memory = unsafe { handle(mem) }?;
             memory.head()?;
-            // SAFETY: the caller is an owner by `syncedmem_blob_hold_memory`, and gives that up.
+            // SAFETY: the C caller is an owner by `syncedmem_blob_hold_memory`, and ends that ownership by this call.
             drop(unsafe { Shared::from_raw(memory) });
         }
     })
 }
 
-/// Borrows the caller's memory as the host side of an array, then the newest. Memory of another size than the count's
-/// is replaced first, and no longer shared.
+/// Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the
+/// count's is replaced first, and no longer shared.
 ///
 /// Errors: `INVALID_ARGUMENT` (also an address that is no multiple of the element's size), `INVALID_STATE` (the blob
 /// has no shape), `EXPORTED` (tensors of memory that stays are in use).
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn syncedmem_blob_set_cpu_data(
     data: *mut c_void,
 ) -> syncedmem_status_t {
     entry!(changed(blob), |blob| {
-        // SAFETY: the caller guarantees the memory.
+        // SAFETY: the C caller keeps `data` valid as long as the blob refers to it ("Safety" above).
         unsafe { blob.set(part(array)?, Side::Host, data) }?;
     })
 }
@@ -90,12 +90,12 @@ pub unsafe extern "C" fn syncedmem_blob_set_gpu_data(
     data: *mut c_void,
 ) -> syncedmem_status_t {
     entry!(changed(blob), |blob| {
-        // SAFETY: the caller guarantees the memory.
+        // SAFETY: the C caller keeps `data` valid as long as the blob refers to it ("Safety" above).
         unsafe { blob.set(part(array)?, Side::Device, data) }?;
     })
 }
 
-/// Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory.
+/// Makes `blob` share the memory of `other`'s array, for the same array, until one of the two gets other memory.
 ///
 /// Errors: `INVALID_ARGUMENT` (also other counts or types), `INVALID_STATE` (`other` has no shape).
 #[unsafe(no_mangle)]
@@ -106,9 +106,9 @@ pub unsafe extern "C" fn syncedmem_blob_share(
 ) -> syncedmem_status_t {
     entry!(|| {
         let array = part(array)?;
-        // SAFETY: the caller guarantees both, which may be one: the first reference has ended before the second begins.
+        // SAFETY: the C caller passes two live handles, maybe the same: this reference ends before the next one begins.
         let source = unsafe { handle(other) }?.source(array)?;
-        // SAFETY: as the line before says.
+        // SAFETY: the C caller passes a live handle that no other thread uses; no other reference to the blob is left.
         unsafe { changed(blob) }?.share(array, source)?;
     })
 }
@@ -127,9 +127,9 @@ pub unsafe extern "C" fn syncedmem_blob_copy_from(
 ) -> syncedmem_status_t {
     entry!(|| {
         let array = part(array)?;
-        // SAFETY: the caller guarantees both, which may be one: the first reference has ended before the second begins.
+        // SAFETY: the C caller passes two live handles, maybe the same: this reference ends before the next one begins.
         let source = unsafe { handle(source) }?.source(array)?;
-        // SAFETY: as the line before says.
+        // SAFETY: the C caller passes a live handle that no other thread uses; no other reference to the blob is left.
         unsafe { changed(blob) }?.copy_from(array, &source, reshape)?;
     })
 }

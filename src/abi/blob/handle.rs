@@ -1,4 +1,4 @@
-//! Handles.
+//! Handles of blobs.
 
 use crate::abi::arguments::{self, Opaque, one_of, out};
 use crate::abi::call::entry;
@@ -28,20 +28,23 @@ impl Opaque for syncedmem_blob_t {
     type Value = Blob;
 
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Blob, error::Error> {
-        // SAFETY: the caller guarantees the handle.
+        // SAFETY: the C caller passes a live handle, and keeps it while the result is used.
         unsafe { Handle::value(handle.cast()) }
     }
 }
 
-/// The blob of a handle that no other thread uses.
+/// The blob of a handle, for a change.
+///
+/// # Safety
+/// The handle is the C caller's, and no other thread uses it.
 pub(in crate::abi) unsafe fn changed<'a>(handle: *mut syncedmem_blob_t) -> Result<&'a mut Blob, Error> {
-    // SAFETY: the caller guarantees the handle, and that it is alone.
+    // SAFETY: the C caller passes a live handle that no other thread uses ("Threads" in syncedmem_blob.h).
     Ok(unsafe { Handle::value_mut(handle.cast()) }?)
 }
 
 pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a [i64], Error> {
     let what = "the numbers are NULL, misaligned or more than memory holds; pass the address of as many int64_t as their count says";
-    // SAFETY: the caller guarantees as many numbers.
+    // SAFETY: the C caller passes `length` numbers.
     Ok(unsafe { arguments::numbers(first, length, what) }?)
 }
 
@@ -58,7 +61,7 @@ pub unsafe extern "C" fn syncedmem_blob_create(r#type: i32, blob: *mut *mut sync
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_destroy(blob: *mut syncedmem_blob_t) -> syncedmem_status_t {
     entry!(|| {
-        // SAFETY: the caller guarantees the handle, and that it is alone.
+        // SAFETY: the C caller passes a live handle that no other thread uses, or NULL.
         unsafe { Handle::<Blob>::end(blob.cast()) }?;
     })
 }

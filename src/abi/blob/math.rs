@@ -7,7 +7,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::blob::{self, Term};
 
 /// Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The
-/// device needs cuBLAS, which is looked for at the first use; without it the host computes.
+/// device needs cuBLAS, which is loaded at the first use; without it the host computes.
 ///
 /// Errors: `INVALID_STATE` (the blob has no shape, or its data was never touched), `UNSUPPORTED` (integers).
 #[unsafe(no_mangle)]
@@ -38,8 +38,8 @@ pub unsafe extern "C" fn syncedmem_blob_sumsq(
     entry!(handle(blob), out(sum), |blob, sum| sum.set(blob.sum(part(array)?, Term::Square)?))
 }
 
-/// Multiplies the elements of an array by `factor`, rounded to their type, where the array is; nothing if it was never
-/// touched.
+/// Multiplies the elements of an array by `factor`, rounded to their type, where the array is; does nothing if it was
+/// never touched.
 ///
 /// Errors: as `syncedmem_blob_asum`.
 #[unsafe(no_mangle)]
@@ -51,8 +51,8 @@ pub unsafe extern "C" fn syncedmem_blob_scale(
     entry!(changed(blob), |blob| blob.scale(part(array)?, factor)?)
 }
 
-/// Writes to `*count` how many calls computed on the host, though the array was at the device, for lack of cuBLAS. The
-/// first is reported on standard error.
+/// Writes to `*count` how many calls computed on the host, although the array was on the device, because cuBLAS was not
+/// found. The first one prints a warning on standard error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_computed_on_host(count: *mut u64) -> syncedmem_status_t {
     entry!(out(count), |count| count.set(blob::computed_on_host()))

@@ -1,13 +1,13 @@
 //! Blobs: Caffe's Blob over the SyncedMemory of syncedmem.h.
 //!
 //! A syncedmem_blob_t is a shape and two arrays, the data and the diff: a parameter `array` is a syncedmem_array_t.
-//! Each array has a syncedmem_t, which syncedmem_blob_memory lends: every call of syncedmem.h works on it. The rules
-//! are those of Caffe's Blob, whose faults are mended where docs/blob.md says so.
+//! Each array has a syncedmem_t, which syncedmem_blob_memory writes: every call of syncedmem.h works on it. The rules
+//! are those of Caffe's Blob, without the faults that docs/blob.md lists.
 //!
-//! Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the
-//! blobs that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape
-//! beyond its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. Tensors made of it keep
-//! its memory.
+//! Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. The syncedmem_t of an array belongs to the blobs
+//! that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape beyond
+//! its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. Tensors made of it keep its
+//! memory.
 //!
 //! Threads. Any number of threads may at once call functions whose blob is const. Each other call needs the blob alone,
 //! and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on

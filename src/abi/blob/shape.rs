@@ -1,4 +1,4 @@
-//! Shapes.
+//! Shapes of blobs.
 
 use std::ffi::c_char;
 
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn syncedmem_blob_count(blob: *const syncedmem_blob_t, cou
     entry!(handle(blob), out(count), |blob, count| count.set(blob.shape().count() as i64))
 }
 
-/// Writes the product of the dimensions of the axes from `start` up to `end`, exclusive, to `*count`; 1 of none.
+/// Writes the product of the dimensions of the axes from `start` up to `end`, exclusive, to `*count`; 1 for an empty range.
 ///
 /// Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX).
 #[unsafe(no_mangle)]
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn syncedmem_blob_offset(
         .set(blob.shape().offset(indices)?))
 }
 
-/// As `syncedmem_blob_offset`, of four legacy indices. Each may be one past its axis, for the end of a range: compare
+/// As `syncedmem_blob_offset`, for four legacy indices. Each may be one past its axis, for the end of a range: compare
 /// the offset with the count before you read.
 ///
 /// Errors: `INVALID_ARGUMENT` (also more than four axes, an index outside of that, or an offset above INT_MAX).

@@ -1,4 +1,4 @@
-//! Access to both sides.
+//! Accesses to the two sides, and changes of a side's memory.
 
 use std::ffi::c_void;
 
@@ -12,22 +12,25 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::state::fast_path;
 
-/// The body of a function that gives an address: data that is current needs no guard, and no stack.
+/// The body of a function that writes an address. Data that is current needs no guard and no stack frame.
 macro_rules! data {
     ($mem:ident, $data:ident, $access:expr, $side:expr) => {{
-        // SAFETY: the caller guarantees both.
+        // SAFETY: the C caller passes a live handle and a variable for the address.
         if let (Ok(object), Ok(data)) = unsafe { (handle($mem), out($data.cast())) } {
             if let Some(address) = object.ready_if(fast_path::deciding($access, $side), $side) {
                 data.set(address);
                 return syncedmem_status_t::SYNCEDMEM_SUCCESS;
             }
         }
-        // SAFETY: the caller guarantees both.
+        // SAFETY: the C caller passes a live handle and a variable for the address.
         unsafe { prepared(place!(), $mem, $access, $side, $data.cast()) }
     }};
 }
 
-/// Call sites are found by its frame.
+/// Not inlined, because call sites are found by its frame.
+///
+/// # Safety
+/// `mem` and `data` are the C caller's handle and variable.
 #[inline(never)]
 #[unsafe(link_section = "syncedmem_entry")]
 unsafe fn prepared(
@@ -38,9 +41,9 @@ unsafe fn prepared(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     let prepare = || -> Result<(), Error> {
-        // SAFETY: the caller guarantees both.
+        // SAFETY: the caller of `prepared` passes the C caller's handle and variable.
         let (object, data) = unsafe { (handle(mem)?, out(data)?) };
-        // C++ alone opens the device's gate: beside a Caffe of CPU_ONLY only C may use the device.
+        // Only C++ opens the device's gate, because beside a Caffe of CPU_ONLY only C may use the device.
         if side == Side::Host {
             fast_path::open(access, side);
         }
@@ -106,8 +109,8 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
     data!(mem, data, Access::Overwrite, Side::Device)
 }
 
-/// Makes the caller's memory the host side, then the newest. The object borrows it: later copies from the device write
-/// to it. An owned host block is freed; the device block stays.
+/// Makes the caller's memory the host side, which is then the newest. The object borrows it: later copies from the
+/// device write to it. An owned host block is freed; the device block stays.
 ///
 /// Errors: `EXPORTED`.
 ///
@@ -117,7 +120,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
     entry!(handle(mem), |object| {
-        // SAFETY: the caller guarantees `data`, and gives up the old block's pointer.
+        // SAFETY: the C caller keeps `data` valid ("Safety" above), and does not use pointers to the old block any more.
         unsafe { object.set_data(Side::Host, data) }?;
     })
 }
@@ -130,7 +133,7 @@ pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mu
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
     entry!(handle(mem), |object| {
-        // SAFETY: the caller guarantees `data`, and gives up the old block's pointer.
+        // SAFETY: the C caller keeps `data` valid ("Safety" above), and does not use pointers to the old block any more.
         unsafe { object.set_data(Side::Device, data) }?;
     })
 }
@@ -142,7 +145,7 @@ pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mu
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
     entry!(handle(mem), |object| {
-        // SAFETY: the caller gives up the old block's pointer.
+        // SAFETY: the C caller does not use pointers to the old block any more ("Ownership" in syncedmem.h).
         unsafe { object.release(Side::Host) }?;
     })
 }
@@ -158,7 +161,7 @@ pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedm
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_discard(mem: *mut syncedmem_t) -> syncedmem_status_t {
     entry!(handle(mem), |object| {
-        // SAFETY: the caller gives up the blocks' pointers.
+        // SAFETY: the C caller does not use pointers to the object's memory any more ("Safety" above).
         unsafe { object.discard() }?;
     })
 }
@@ -168,7 +171,7 @@ pub unsafe extern "C" fn syncedmem_discard(mem: *mut syncedmem_t) -> syncedmem_s
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_gpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
     entry!(handle(mem), |object| {
-        // SAFETY: the caller gives up the old block's pointer.
+        // SAFETY: the C caller does not use pointers to the old block any more ("Ownership" in syncedmem.h).
         unsafe { object.release(Side::Device) }?;
     })
 }

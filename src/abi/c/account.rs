@@ -1,4 +1,4 @@
-//! Accounting, its report, and names of objects.
+//! Accounting, its report, and the names and items of objects.
 
 use std::ffi::c_char;
 

@@ -7,9 +7,9 @@ use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::memory::host::caffe_host;
 
-/// Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address, also for size 0
-/// not NULL, to `*ptr`, and to `*use_cuda` whether it is page-locked: in GPU mode, if the driver can. Free it with
-/// `CaffeFreeHost`; `cudaFreeHost` takes page-locked memory too, and `free()` other memory.
+/// Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address to `*ptr`, which is
+/// not NULL for size 0 either, and to `*use_cuda` whether the memory is page-locked: in GPU mode, if the driver can. Free
+/// it with `CaffeFreeHost`; `cudaFreeHost` takes page-locked memory too, and `free()` other memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn CaffeMallocHost(
     ptr: *mut *mut c_void,
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn CaffeMallocHost(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn CaffeFreeHost(ptr: *mut c_void, use_cuda: bool) -> syncedmem_status_t {
     entry!(|| {
-        // SAFETY: the caller guarantees the memory.
+        // SAFETY: the C caller passes memory of `CaffeMallocHost`, `malloc()` or `cudaMallocHost`, and does not use it again.
         unsafe { caffe_host::free(ptr, use_cuda) }?;
     })
 }

@@ -1,7 +1,6 @@
 //! The destructor of Python's capsules of tensors.
 //!
-//! DLPack's Python specification gives the capsules' names. CPython's functions are looked up in the process, not
-//! linked.
+//! DLPack's Python specification gives the names of capsules. CPython's functions are looked up in the process, not linked.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
@@ -27,7 +26,7 @@ fn python() -> Option<&'static Python> {
         Some(Python {
             // SAFETY: CPython's C API gives this name this signature.
             is_valid: unsafe { transmute::<NonNull<c_void>, IsValid>(is_valid?) },
-            // SAFETY: as above.
+            // SAFETY: CPython's C API gives this name this signature.
             get_pointer: unsafe { transmute::<NonNull<c_void>, GetPointer>(get_pointer?) },
         })
     };
@@ -35,14 +34,16 @@ fn python() -> Option<&'static Python> {
 }
 
 impl Python {
+    /// The pointer of a capsule of that name.
+    ///
     /// # Safety
-    /// As for `syncedmem_end_capsule`.
+    /// `capsule` is a live `PyObject *`, and the calling thread holds the GIL.
     unsafe fn holds(&self, capsule: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `holds` passes a live `PyObject *` and holds the GIL.
         if unsafe { (self.is_valid)(capsule, name.as_ptr()) } == 0 {
             return None;
         }
-        // SAFETY: the caller guarantees it; it has that name, so no exception is set.
+        // SAFETY: the caller of `holds` keeps the object alive; the capsule has that name, so no exception is set.
         NonNull::new(unsafe { (self.get_pointer)(capsule, name.as_ptr()) })
     }
 }
@@ -57,13 +58,13 @@ impl Python {
 pub unsafe extern "C" fn syncedmem_end_capsule(capsule: *mut c_void) {
     let end = || {
         let Some(python) = python().filter(|_| !capsule.is_null()) else { return Ok(()) };
-        // SAFETY: the caller guarantees it.
+        // SAFETY: CPython, which calls this destructor, passes a live capsule and holds the GIL.
         if let Some(tensor) = unsafe { python.holds(capsule, c"dltensor_versioned") } {
-            // SAFETY: the caller guarantees that a capsule of this name holds a tensor, which is not used again.
+            // SAFETY: the program put a tensor of `syncedmem_to_dlpack` into the capsule of this name, and does not use it again.
             unsafe { dlpack::delete(tensor, true) };
-        // SAFETY: the caller guarantees it.
+        // SAFETY: CPython, which calls this destructor, passes a live capsule and holds the GIL.
         } else if let Some(tensor) = unsafe { python.holds(capsule, c"dltensor") } {
-            // SAFETY: as above.
+            // SAFETY: the program put a tensor of `syncedmem_to_dlpack` into the capsule of this name, and does not use it again.
             unsafe { dlpack::delete(tensor, false) };
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Exchange of memory as DLPack tensors.
+//! Exchange of memory as tensors of DLPack.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -77,18 +77,18 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
 unsafe fn lengths<'a>(shape: *const i64, ndim: i32) -> Result<&'a [i64], Error> {
     let what = "ndim is negative; pass how many numbers shape has";
     let count = usize::try_from(ndim).map_err(|_| Error::InvalidArgument { what })?;
-    // SAFETY: the caller guarantees as many numbers.
+    // SAFETY: the C caller passes `ndim` numbers.
     unsafe { numbers(shape, count, "shape is NULL or misaligned; pass the address of ndim numbers") }
 }
 
-/// Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does, or, on a CUDA device,
-/// `syncedmem_set_gpu_data`. `tensor` is a `DLManagedTensorVersioned *`, or, without `versioned`, a `DLManagedTensor
+/// Makes a tensor's memory a side of the object, which borrows it as by `syncedmem_set_cpu_data` or, on a CUDA device,
+/// by `syncedmem_set_gpu_data`. `tensor` is a `DLManagedTensorVersioned *`, or, without `versioned`, a `DLManagedTensor
 /// *`. The memory must be contiguous in C order, writable, and of the object's size.
 ///
 /// On success the library owns the tensor, and calls its deleter when that side is set or released, or the object ends:
-/// on that thread (for a destroyed object with tensors of its own, on the one that deletes the last), without locks.
-/// The deleter must order reuse of device memory behind the legacy default stream, where a copy may still run. Two
-/// objects that lend each other tensors keep each other alive until one is set or released.
+/// on that thread (for a destroyed object whose own tensors are in use, on the thread that deletes the last), without
+/// locks. The deleter must order reuse of device memory after the legacy default stream, where a copy may still run. Two
+/// objects that borrow from each other keep each other alive until one is set or released.
 ///
 /// Errors: as `syncedmem_set_cpu_data`, and `INVALID_ARGUMENT` for memory other than described.
 ///
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn syncedmem_set_dlpack(
     entry!(handle(mem), |object| {
         let what = "tensor is NULL; pass a DLManagedTensorVersioned, or a DLManagedTensor with versioned = false";
         let tensor = NonNull::new(tensor).ok_or(Error::InvalidArgument { what })?;
-        // SAFETY: the caller guarantees the tensor, and that the library ends the object.
+        // SAFETY: the C caller passes a tensor that describes its memory, and lets this library end the object ("Safety" above).
         unsafe { object.set_tensor(tensor, versioned) }?;
     })
 }

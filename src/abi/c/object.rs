@@ -1,4 +1,4 @@
-//! Objects.
+//! The life of an object, its size and its head.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -54,7 +54,7 @@ impl Opaque for syncedmem_t {
                        syncedmem_create or syncedmem_construct returned",
             });
         }
-        // SAFETY: the caller guarantees the handle; all fields are atomics, so references may alias.
+        // SAFETY: the C caller passes the address of an object; all its fields are atomics, so references may alias.
         Ok(unsafe { &*object })
     }
 }
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem
 pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
     entry!(|| {
         if !mem.is_null() {
-            // SAFETY: the caller guarantees the handle, and does not use it again.
+            // SAFETY: the C caller passes a live handle, and does not use it again.
             unsafe { handle(mem)?.destroy() }?;
         }
     })
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn syncedmem_construct(
             });
         }
         host::check_size(bytes, Side::Host)?;
-        // SAFETY: aligned and large enough as just checked; the caller guarantees the rest.
+        // SAFETY: the storage is aligned and large enough as just checked; the C caller keeps it writable and in place.
         unsafe { SyncedMemory::construct(storage, bytes) };
         mem.set(storage.as_ptr().cast());
     })
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn syncedmem_construct(
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_status_t {
     entry!(handle(mem), |object| {
-        // SAFETY: the caller guarantees the storage.
+        // SAFETY: the C caller made the object in its storage, which is still there, and does not use the handle again.
         unsafe { object.destruct_unless_exported() }?;
     })
 }

@@ -85,7 +85,7 @@ pub unsafe extern "C" fn syncedmem_set_mode_callback(
     user: *mut std::ffi::c_void,
 ) -> syncedmem_status_t {
     entry!(|| {
-        // SAFETY: the caller keeps both usable.
+        // SAFETY: the C caller keeps `callback` and `user` usable for the rest of the process.
         unsafe { caffe::set_callback(callback, user) }?;
     })
 }
@@ -128,14 +128,14 @@ pub unsafe extern "C" fn syncedmem_get_error_policy(policy: *mut syncedmem_error
 /// failure inside itself, nor without memory to note that it runs.
 ///
 /// # Safety
-/// As for `syncedmem_set_mode_callback`.
+/// `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_set_error_callback(
     callback: syncedmem_error_callback_t,
     user: *mut std::ffi::c_void,
 ) -> syncedmem_status_t {
     entry!(|| {
-        // SAFETY: the caller keeps both usable.
+        // SAFETY: the C caller keeps `callback` and `user` usable for the rest of the process.
         unsafe { callback::set(callback, user) }?;
     })
 }

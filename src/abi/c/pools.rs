@@ -24,7 +24,7 @@ pub enum syncedmem_memory_t {
     SYNCEDMEM_MEMORY_ALL = 3,
 }
 
-/// `None` for all of them.
+/// The kind of a `syncedmem_memory_t`; `None` for SYNCEDMEM_MEMORY_ALL.
 fn kind(memory: i32) -> Result<Option<Kind>, Error> {
     let what = "memory is not a syncedmem_memory_t; pass SYNCEDMEM_MEMORY_PAGEABLE (0), SYNCEDMEM_MEMORY_PINNED (1), \
                 SYNCEDMEM_MEMORY_DEVICE (2) or SYNCEDMEM_MEMORY_ALL (3)";
@@ -54,8 +54,8 @@ pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) ->
     entry!(out(bytes), |bytes| bytes.set(kinds(memory)?.map(trim::idle).sum::<u64>() as usize))
 }
 
-/// Sets the most bytes that may lie idle, in blocks that objects give back for the next one: of pageable memory, as many of
-/// page-locked memory, and as many on each device. With 0 each block is allocated and freed as in Caffe. Overrides
+/// Sets the most bytes that may be idle, in blocks that objects gave back, separately for pageable memory, for page-locked
+/// memory and for each device. With 0 each block is allocated and freed as in Caffe. Overrides
 /// `SYNCEDMEM_POOL_BUDGET`, which holds again after `SIZE_MAX`, or without it the default.
 ///
 /// Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and a quarter of
@@ -74,8 +74,8 @@ pub extern "C" fn syncedmem_set_pool_budget(bytes: usize) -> syncedmem_status_t 
     })
 }
 
-/// Writes the most bytes of one `syncedmem_memory_t` that may lie idle to `*bytes`; for device memory without a set budget,
-/// those of the device where they are most.
+/// Writes the most bytes of one `syncedmem_memory_t` that may be idle to `*bytes`; for device memory without a set budget,
+/// those of the device that may keep most.
 ///
 /// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn syncedmem_get_pool_budget(memory: i32, bytes: *mut usiz
     entry!(out(bytes), |bytes| bytes.set(trim::budget(one_kind(memory)?) as usize))
 }
 
-/// Sets for how many seconds a pageable block may lie idle; by default 10. Other blocks have no age. Overrides
+/// Sets for how many seconds a pageable block may be idle; by default 10. Other blocks have no limit. Overrides
 /// `SYNCEDMEM_POOL_AGE`.
 ///
 /// Errors: `INVALID_ARGUMENT` (negative, or no number).
@@ -93,7 +93,7 @@ pub extern "C" fn syncedmem_set_pool_age(seconds: f64) -> syncedmem_status_t {
     entry!(|| settings::POOL_AGE.set(seconds).then_some(()).ok_or(Error::InvalidArgument { what })?)
 }
 
-/// Writes to `*seconds` how long a pageable block may lie idle.
+/// Writes to `*seconds` how long a pageable block may be idle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_status_t {
     entry!(out(seconds), |seconds| seconds.set(settings::POOL_AGE.get() as f64 / 1000.0))

@@ -1,4 +1,4 @@
-//! An object's blocks.
+//! Queries of an object's blocks.
 
 use std::ffi::c_int;
 

@@ -45,7 +45,7 @@ pub struct syncedmem_memory_stats_t {
     pub frees: syncedmem_sum_t,
 }
 
-/// The account so far. Later versions add members at the end.
+/// The account. Later versions add members at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_stats_t {
@@ -83,15 +83,15 @@ pub struct syncedmem_stats_t {
     pub objects_ended: u64,
     /// Accesses to the host for reading that allocated, filled or copied.
     pub host_reads: u64,
-    /// As `host_reads`.
+    /// Accesses to the host for reading and writing that allocated, filled or copied.
     pub host_writes: u64,
-    /// As `host_reads`.
+    /// Accesses to the host for overwriting that allocated, filled or copied.
     pub host_overwrites: u64,
-    /// Accesses to the device, likewise.
+    /// Accesses to the device for reading that allocated, filled or copied.
     pub device_reads: u64,
-    /// As `device_reads`.
+    /// Accesses to the device for reading and writing that allocated, filled or copied.
     pub device_writes: u64,
-    /// As `device_reads`.
+    /// Accesses to the device for overwriting that allocated, filled or copied.
     pub device_overwrites: u64,
 }
 
@@ -101,8 +101,8 @@ impl Grows for syncedmem_stats_t {
     const LEAST: usize = offset_of!(Self, pinned);
 }
 
-/// Writes the account so far to `*stats`: at most the bytes of its `size`. Without accounting, all but `live`, `idle`
-/// and `budget` is 0.
+/// Writes the account to `*stats`: at most the bytes of its `size`. Without accounting, all but `live`, `idle` and
+/// `budget` is 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
 #[unsafe(no_mangle)]

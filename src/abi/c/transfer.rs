@@ -19,7 +19,7 @@ pub unsafe extern "C" fn syncedmem_async_gpu_push(
     stream: *mut CUstream_st,
 ) -> syncedmem_status_t {
     entry!(handle(mem), |object| {
-        // SAFETY: the caller guarantees the stream.
+        // SAFETY: the C caller passes a stream that is valid during the call.
         unsafe { object.async_gpu_push(stream.cast()) }?;
     })
 }
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn syncedmem_async_cpu_pull(
     stream: *mut CUstream_st,
 ) -> syncedmem_status_t {
     entry!(handle(mem), |object| {
-        // SAFETY: the caller guarantees the stream.
+        // SAFETY: the C caller passes a stream that is valid during the call.
         unsafe { object.async_cpu_pull(stream.cast()) }?;
     })
 }
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn syncedmem_record_stream(
     stream: *mut CUstream_st,
 ) -> syncedmem_status_t {
     entry!(handle(mem), |object| {
-        // SAFETY: the caller guarantees the stream.
+        // SAFETY: the C caller passes a stream that is valid during the call.
         unsafe { object.record_stream(stream.cast()) }?;
     })
 }
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn syncedmem_record_stream(
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_stream_wait(mem: *mut syncedmem_t, stream: *mut CUstream_st) -> syncedmem_status_t {
     entry!(handle(mem), |object| {
-        // SAFETY: the caller guarantees the stream.
+        // SAFETY: the C caller passes a stream that is valid during the call.
         unsafe { object.stream_wait(stream.cast()) }?;
     })
 }

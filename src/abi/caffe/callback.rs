@@ -1,4 +1,4 @@
-//! The error callback.
+//! The error callback of C++ entry points.
 
 use std::ffi::{c_char, c_void};
 
@@ -14,17 +14,17 @@ pub type syncedmem_error_callback_t =
 static REGISTERED: Slot<unsafe extern "C-unwind" fn(syncedmem_status_t, *const c_char, *mut c_void)> = Slot::empty();
 
 /// # Safety
-/// Both stay usable for the rest of the process.
+/// `callback` and `user` stay usable for the rest of the process.
 pub unsafe fn set(callback: syncedmem_error_callback_t, user: *mut c_void) -> Result<(), Error> {
     REGISTERED.set(callback, user)
 }
 
-/// Unless this thread is already inside it. Its exceptions pass.
+/// Calls the callback, unless this thread is inside it already. Exceptions of the callback pass.
 pub fn call(status: syncedmem_status_t, sentence: &Sentence) {
     let Some((callback, user)) = REGISTERED.get() else { return };
     let message = sentence.as_c_str().as_ptr();
     per_thread::unless_inside_callback(|| {
-        // SAFETY: the caller of `set` guarantees it.
+        // SAFETY: the caller of `set` keeps `callback` and `user` usable for the rest of the process.
         unsafe { callback(status, message, user) }
     });
 }

@@ -1,4 +1,4 @@
-//! Failures of C++ entry points. Exceptions pass, so this runs outside of the panic guard and without locks.
+//! Failures of C++ entry points. Exceptions pass this code, so it runs outside of the panic guard and without locks.
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ pub fn fail(failure: Failure) -> ! {
     per_thread::keep(&sentence);
     failure.log(&sentence);
     callback::call(failure.error.into(), &sentence);
-    // A program may go on without what it wanted to read.
+    // A read of contents that were given up throws whatever the policy is, because a program may go on without them.
     if settings::throws() || matches!(failure.error, Error::GivenUp { .. }) {
         let file = throw::throw(failure.error, &sentence);
         to_stderr(no_runtime(file).as_bytes());
@@ -38,7 +38,7 @@ pub fn fail(failure: Failure) -> ! {
     abort()
 }
 
-/// Not in the frame of `fail`, which exceptions pass: see `apart`.
+/// Writes the report and aborts. Not inlined into `fail`, whose frame exceptions pass and so must have no handlers.
 #[inline(never)]
 fn abort() -> ! {
     let _ = guard::<_, Error>(|| {
@@ -49,7 +49,7 @@ fn abort() -> ! {
     unsafe { libc::abort() }
 }
 
-/// Reports the failure of a destructor.
+/// Reports the failure of a destructor, which must not throw.
 #[cold]
 #[inline(never)]
 pub fn report_only(failure: Failure) {
@@ -92,8 +92,8 @@ impl Failure {
         let _ = write!(sentence, "SyncedMemory::{}: {}{}", self.call.name(), self.error, Circumstances(self.error));
     }
 
-    /// File and line of the failure in BVLC's master; for a push, where the device first fails it.
-    /// Compat: log filters match them.
+    /// Compat: file and line of the failure in BVLC's master, which log filters match. For a push it is the line where the device
+    /// first fails.
     fn origin(&self) -> &'static str {
         match (self.error, self.call) {
             (Error::OutOfMemory { cause: Cause::Device { .. }, .. }, Call::AsyncGpuPush) => "syncedmem.cpp:160",
@@ -113,8 +113,8 @@ impl Failure {
         }
     }
 
-    /// A line as glog's: `F0102 03:04:05.678901 2345 syncedmem.hpp:33] Check failed: …`. Not inlined, so that its
-    /// buffer is off the stack when the report is made.
+    /// Logs a line in glog's form: `F0102 03:04:05.678901 2345 syncedmem.hpp:33] Check failed: …`. Not inlined, so that its buffer
+    /// is off the stack when the report is made.
     #[inline(never)]
     fn log(&self, sentence: &Sentence) {
         let now = local_time::now();

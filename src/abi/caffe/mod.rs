@@ -1,7 +1,7 @@
 //! The C++ symbols of `caffe::SyncedMemory` of every Caffe in docs/caffe-abi.md.
 //!
-//! Callers of entry points that can fail are found by the section `syncedmem_entry`.
-#![expect(unsafe_code, reason = "C++ calls these with pointers that it vouches for")]
+//! Entry points that can fail are in the section `syncedmem_entry`, by which their call sites are found.
+#![expect(unsafe_code, reason = "C++ calls these functions with its pointers")]
 
 pub mod callback;
 mod fatal;
@@ -23,24 +23,24 @@ use crate::state::fast_path;
 use crate::state::flags;
 use fatal::Failure;
 
-/// Unwraps a result for C++. A macro, so that an exception passes no frame of this library but the entry point's.
+/// Unwraps a result for C++. It is a macro, so that an exception passes no frame of this library but the entry point's.
 macro_rules! or_fail {
     ($call:expr, $work:expr) => {
-        match apart(|| $work) {
+        match guarded(|| $work) {
             Ok(value) => value,
             Err(error) => fatal::fail(Failure { call: $call, error }),
         }
     };
 }
 
-/// `guard` in a frame of its own: the frame that an exception passes has no handlers then, and no unwinder calls Rust's
-/// personality routine, which works with one unwinder: the process may have several.
+/// `guard`, not inlined: the frame that an exception passes then has no handlers, so no unwinder calls Rust's personality routine.
+/// That routine works with one unwinder, and a process may have several.
 #[inline(never)]
-fn apart<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     guard(work)
 }
 
-/// Compat: with a Caffe built with CPU_ONLY, device calls are errors, also on a machine with a GPU.
+/// Compat: device calls are errors beside a Caffe built with CPU_ONLY, even on a machine with a GPU.
 #[cold]
 fn refuse_if_cpu_only() -> Result<(), Error> {
     match caffe::build(true) {
@@ -49,7 +49,7 @@ fn refuse_if_cpu_only() -> Result<(), Error> {
     }
 }
 
-/// Needs no stack where nothing need be done.
+/// An accessor. It needs no stack frame if the side is current.
 macro_rules! accessor {
     ($(#[$doc:meta])* $name:ident, $symbol:literal, $call:expr, $access:expr, $side:expr) => {
         $(#[$doc])*
@@ -101,7 +101,7 @@ accessor!(
     mutable_gpu_data, "_ZN5caffe12SyncedMemory16mutable_gpu_dataEv", Call::MutableGpuData, Access::Write, Side::Device
 );
 
-/// C1 makes a complete object, C2 a base: the same for a class without virtual bases.
+/// A constructor. C1 makes a complete object and C2 a base, which is the same for a class without virtual bases.
 macro_rules! constructor {
     ($(#[$doc:meta])* $name:ident, $symbol:literal $(, $bytes:ident)?) => {
         $(#[$doc])*
@@ -113,18 +113,18 @@ macro_rules! constructor {
             #[unsafe(link_section = "syncedmem_entry")]
             unsafe extern "C-unwind" fn noted(this: NonNull<SyncedMemory>, bytes: usize) {
                 count(Call::Construct);
-                // SAFETY: C++ constructs in storage of its own.
+                // SAFETY: C++ passes storage for an object.
                 unsafe { SyncedMemory::construct(this, bytes) };
-                // The call site is found by this frame, which stays on the stack until here.
+                // Keeps this frame on the stack until here, because the call site is found by it.
                 std::hint::black_box(());
             }
             // Compat: from rc4 on a default constructor makes an object without bytes.
             let bytes = 0 $(+ $bytes)?;
             if !flags::is_observed() {
-                // SAFETY: as above.
+                // SAFETY: C++ passes storage for an object.
                 unsafe { SyncedMemory::write(this, bytes) };
             } else {
-                // SAFETY: as above.
+                // SAFETY: C++ passes storage for an object.
                 unsafe { noted(this, bytes) };
             }
         }
@@ -156,14 +156,14 @@ macro_rules! destructor {
             #[inline(never)]
             extern "C-unwind" fn ended(this: &SyncedMemory) {
                 count(Call::Destroy);
-                // SAFETY: C++ destroys a live object once, and gives up its pointers.
+                // SAFETY: C++ destroys a live object once, and does not use its pointers any more.
                 if let Err(error) = guard(|| unsafe { this.destruct() }) {
                     fatal::report_only(Failure { call: Call::Destroy, error });
                 }
             }
             // SAFETY: C++ destroys a live object.
             let this = unsafe { &*this };
-            // SAFETY: as above.
+            // SAFETY: C++ destroys a live object once, and does not use its pointers any more.
             if !unsafe { this.destruct_small() } {
                 ended(this);
             }
@@ -184,7 +184,7 @@ pub unsafe extern "C-unwind" fn set_cpu_data(this: *const SyncedMemory, data: *m
     count(Call::SetCpuData);
     // SAFETY: C++ calls a member of a live object.
     let this = unsafe { &*this };
-    // SAFETY: C++ guarantees `data`, and gives up the old block's pointer.
+    // SAFETY: C++ keeps `data` valid ("Safety" above), and does not use pointers to the old block any more.
     or_fail!(Call::SetCpuData, unsafe { this.set_data(Side::Host, data) });
 }
 
@@ -200,7 +200,7 @@ pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *m
     let this = unsafe { &*this };
     or_fail!(Call::SetGpuData, {
         refuse_if_cpu_only()?;
-        // SAFETY: C++ guarantees `data`, and gives up the old block's pointer.
+        // SAFETY: C++ keeps `data` valid ("Safety" above), and does not use pointers to the old block any more.
         unsafe { this.set_data(Side::Device, data) }
     });
 }
@@ -216,7 +216,7 @@ pub unsafe extern "C-unwind" fn async_gpu_push(this: *const SyncedMemory, stream
     let stream = unsafe { *stream };
     or_fail!(Call::AsyncGpuPush, {
         refuse_if_cpu_only()?;
-        // SAFETY: C++ passes a stream.
+        // SAFETY: C++ passes a stream that is valid during the call.
         unsafe { this.async_gpu_push(stream) }
     });
 }
@@ -238,14 +238,14 @@ pub unsafe extern "C-unwind" fn async_gpu_push_unnamed(this: *const SyncedMemory
 /// Compat: `void SyncedMemory::Resize(size_t)` of yjxiong's fork.
 ///
 /// # Safety
-/// If it grows, its old pointers are not used any more.
+/// If the size grows, pointers to the old blocks are not used any more.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory6ResizeEm")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn resize(this: *const SyncedMemory, bytes: usize) {
     count(Call::Resize);
     // SAFETY: C++ calls a member of a live object.
     let this = unsafe { &*this };
-    // SAFETY: C++ gives up the old blocks' pointers.
+    // SAFETY: C++ does not use pointers to the old blocks any more ("Safety" above).
     or_fail!(Call::Resize, unsafe { this.resize(bytes) });
 }
 
@@ -268,9 +268,9 @@ pub unsafe extern "C-unwind" fn check_device(this: *const SyncedMemory) {
 pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, use_cuda: *mut bool) {
     count(Call::MallocHost);
     let block = or_fail!(Call::MallocHost, caffe_host::malloc(size));
-    // SAFETY: the caller guarantees it.
+    // SAFETY: C++ passes two variables for the results.
     unsafe { ptr.write(block.address.as_ptr()) };
-    // SAFETY: as above.
+    // SAFETY: C++ passes two variables for the results.
     unsafe { use_cuda.write(block.pinned) };
 }
 
@@ -280,7 +280,7 @@ pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, 
 pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size: usize) {
     count(Call::MallocHost);
     let block = or_fail!(Call::MallocHost, caffe_host::malloc_pageable(size));
-    // SAFETY: the caller guarantees it.
+    // SAFETY: C++ passes a variable for the result.
     unsafe { ptr.write(block.address.as_ptr()) };
 }
 
@@ -289,7 +289,7 @@ pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
     count(Call::FreeHost);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: C++ passes memory of `CaffeMallocHost`, and does not use it again.
     or_fail!(Call::FreeHost, unsafe { caffe_host::free(ptr, use_cuda) });
 }
 
@@ -298,6 +298,6 @@ pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn free_host_pageable(ptr: *mut c_void) {
     count(Call::FreeHost);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: C++ passes memory of `CaffeMallocHost`, and does not use it again.
     or_fail!(Call::FreeHost, unsafe { caffe_host::free(ptr, false) });
 }

@@ -1,10 +1,9 @@
 //! C++ exceptions, thrown with the caller's C++ runtime. The library links and loads none.
 //!
-//! A process may have several: libstdc++ and libc++, shared, and linked into programs and libraries. Only the caller's
-//! own can throw what the caller catches: that of the personality routine to which the loader has bound the caller's
-//! references. A caller whose runtime is linked in and not exported has no such reference. A caller without handlers
-//! and destructors has none either: exceptions only pass its frames, and its runtime is the first among the objects
-//! that it needs.
+//! A process may have several runtimes: libstdc++ and libc++, shared, or linked into programs and libraries. A caller catches
+//! only exceptions of its own runtime, which has the personality routine that the loader bound to the caller's references.
+//! A caller whose runtime is linked in and not exported has no such reference. A caller without handlers and destructors has
+//! none either: exceptions only pass its frames, and its runtime is the first among the objects that it needs.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
@@ -32,7 +31,7 @@ pub fn throw(error: Error, sentence: &Sentence) -> FileName {
     }
 }
 
-/// Without its folder.
+/// The name of a file without its folder.
 type FileName = Text<80>;
 
 const PERSONALITY: &CStr = c"__gxx_personality_v0";
@@ -46,7 +45,7 @@ struct Caller {
 
 impl Caller {
     fn find() -> Option<Caller> {
-        // A call may be the last instruction of its object.
+        // The return address may lie after the object's last instruction, so look at the byte before.
         let address = call_site::caller(per_thread::caller_of_callbacks())? - 1;
         let (file, bound, passes) = loaded::find_map(|object| {
             if !object.contains(address) {
@@ -71,9 +70,9 @@ impl Caller {
 }
 
 struct Runtime {
-    /// Address of its personality routine in the caller's references.
+    /// Address of the personality routine in the caller's references.
     personality: usize,
-    /// Address of the routine itself, another one if that is a program's entry.
+    /// Address of the routine itself, which differs from `personality` if that is a program's PLT entry.
     routine: usize,
 }
 
@@ -81,7 +80,7 @@ impl Runtime {
     fn of(personality: usize) -> Option<Runtime> {
         let mut routine = None;
         loaded::each(|object| {
-            // Like the loader, take the first definition for a program's entry.
+            // The loader binds a program's entry to the first definition.
             let exported = object.symbols().and_then(|symbols| symbols.find(PERSONALITY));
             let exported = exported.map(|address| address.addr().get());
             routine = routine.or(exported);
@@ -94,12 +93,12 @@ impl Runtime {
         Some(Runtime { personality, routine: routine? })
     }
 
-    /// Looks in the object with the personality routine.
+    /// Finds a symbol in the object with the personality routine.
     fn find(&self, name: &CStr) -> Option<*mut c_void> {
         self.find_in(name, |object| object.contains(self.routine))
     }
 
-    /// Looks in any object that uses this runtime: libc++abi has the personality routine, libc++ the constructors.
+    /// Finds a symbol in any object that uses this runtime: libc++abi has the personality routine, libc++ the constructors.
     fn find_beside(&self, name: &CStr) -> Option<*mut c_void> {
         self.find_in(name, |object| object.bound(PERSONALITY) == Some(self.personality))
     }
@@ -122,14 +121,14 @@ struct Thrower {
 }
 
 enum Class {
-    /// Consists of its virtual table's address.
+    /// The object is the address of its virtual table.
     BadAlloc {
         vtable: *mut c_void,
     },
     RuntimeError {
         new: NewRuntimeError,
     },
-    /// Before GCC 5 it takes a `std::string` of the old ABI.
+    /// The constructor before GCC 5, which takes a `std::string` of the old ABI.
     OldRuntimeError {
         new: NewOldRuntimeError,
         new_string: NewString,
@@ -158,9 +157,9 @@ impl Class {
         Some(Class::OldRuntimeError {
             // SAFETY: the mangled name fixes the signature.
             new: unsafe { transmute::<*mut c_void, NewOldRuntimeError>(new) },
-            // SAFETY: likewise.
+            // SAFETY: the mangled name fixes the signature.
             new_string: unsafe { transmute::<*mut c_void, NewString>(new_string) },
-            // SAFETY: likewise.
+            // SAFETY: the mangled name fixes the signature.
             delete_string: unsafe { transmute::<*mut c_void, DeleteString>(delete_string) },
         })
     }
@@ -170,7 +169,7 @@ impl Thrower {
     fn find(runtime: &Runtime, error: Error) -> Option<Thrower> {
         // SAFETY: the Itanium C++ ABI (2.4.2) gives this name this signature.
         let allocate = unsafe { transmute::<*mut c_void, Allocate>(runtime.find(c"__cxa_allocate_exception")?) };
-        // SAFETY: likewise (2.4.3).
+        // SAFETY: the Itanium C++ ABI (2.4.3) gives this name this signature.
         let throw = unsafe { transmute::<*mut c_void, Throw>(runtime.find(c"__cxa_throw")?) };
         let (type_info, destructor, class) = if matches!(error, Error::OutOfMemory { .. }) {
             let class = Class::BadAlloc { vtable: runtime.find(c"_ZTVSt9bad_alloc")? };
@@ -182,19 +181,19 @@ impl Thrower {
         Some(Thrower { allocate, throw, type_info, destructor, class })
     }
 
-    /// Nothing is dropped in this frame, which the exception passes.
+    /// Throws. The exception passes this frame, in which nothing is dropped.
     fn throw(&self, what: &CStr) -> ! {
-        // Both classes are at most the addresses of a virtual table and a string.
+        // An object of either class is the address of a virtual table, and of a string at most.
         const SIZE: usize = 2 * size_of::<*mut c_void>();
         // SAFETY: any size is allowed; the function ends the process rather than return null.
         let exception = unsafe { (self.allocate)(SIZE) };
         match self.class {
             Class::BadAlloc { vtable } => {
-                // Objects point behind two words of the table. SAFETY: a virtual table begins with its offset to the
-                // top and the type information.
-                let behind = unsafe { vtable.byte_add(2 * size_of::<*mut c_void>()) };
-                // SAFETY: the runtime gave storage for any object of that size.
-                unsafe { exception.cast::<*mut c_void>().write(behind) };
+                // An object's first word is the address after the first two words of the table.
+                // SAFETY: a virtual table begins with the offset to the top and the type information.
+                let entries = unsafe { vtable.byte_add(2 * size_of::<*mut c_void>()) };
+                // SAFETY: the runtime allocated `SIZE` bytes at `exception`.
+                unsafe { exception.cast::<*mut c_void>().write(entries) };
             }
             Class::RuntimeError { new } => {
                 // SAFETY: the storage is large enough for a runtime_error; `what` is NUL-terminated.
@@ -206,11 +205,11 @@ impl Thrower {
                 unsafe { new_string(&mut string, what.as_ptr(), &0) };
                 // SAFETY: the storage is large enough for a runtime_error, and `string` is one.
                 unsafe { new(exception, &string) };
-                // SAFETY: constructed above, and the exception has its own copy.
+                // SAFETY: `new_string` constructed the string, and the exception has its own copy.
                 unsafe { delete_string(&mut string) };
             }
         }
-        // SAFETY: a complete exception with its own type information and destructor.
+        // SAFETY: `exception` is complete; the type information and the destructor are those of its class.
         unsafe { (self.throw)(exception, self.type_info, self.destructor) }
     }
 }

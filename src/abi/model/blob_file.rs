@@ -10,7 +10,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::models::blob_file;
 
 /// Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob. Values are read as the
-/// blob's element type. After an error `blob` is as it was, but for the case that `syncedmem_model_read_blob` names.
+/// blob's element type. After an error `blob` is as it was, except in the case that `syncedmem_model_read_blob` names.
 ///
 /// Errors: `INVALID_ARGUMENT` (also a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`, `UNSUPPORTED`
 /// (the file holds something else: `syncedmem_model_open` reads it).
@@ -21,7 +21,7 @@ use crate::models::blob_file;
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: *const c_char) -> syncedmem_status_t {
     entry!(changed(blob), file(path), |blob, path| {
-        // SAFETY: the caller guarantees that no other thread uses the blob's memory.
+        // SAFETY: the C caller lets no other thread use the blob's memory ("Safety" above).
         unsafe { blob_file::read(blob, path) }?;
     })
 }

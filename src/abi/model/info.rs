@@ -26,7 +26,7 @@ pub enum syncedmem_model_kind_t {
     SYNCEDMEM_MODEL_INIT_NET = 4,
 }
 
-/// What a blob is to the module of PyTorch that does as its layer does.
+/// What a blob is to the PyTorch module that corresponds to its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_torch_role_t {
@@ -42,7 +42,8 @@ pub enum syncedmem_torch_role_t {
     SYNCEDMEM_TORCH_RUNNING_MEAN = 4,
     /// `running_var`, times the factor if the layer has one.
     SYNCEDMEM_TORCH_RUNNING_VAR = 5,
-    /// The factor, of which PyTorch has none. BVLC's Caffe takes what it belongs to for zeros if it is 0, NVIDIA's as it is.
+    /// The factor, which PyTorch does not have. If it is 0, BVLC's Caffe takes the mean and the variance for zeros, NVIDIA's
+    /// takes them unscaled.
     SYNCEDMEM_TORCH_FACTOR = 6,
     /// A blob that PyTorch has no use for.
     SYNCEDMEM_TORCH_UNUSED = 7,
@@ -62,20 +63,20 @@ impl From<TorchRole> for syncedmem_torch_role_t {
     }
 }
 
-/// What a model file says beside its layers.
+/// What a model file contains beside its layers.
 #[repr(C)]
 pub struct syncedmem_model_info_t {
     /// `sizeof(syncedmem_model_info_t)` before the call, then the bytes written.
     pub size: usize,
     /// A `syncedmem_model_kind_t`.
     pub kind: i32,
-    /// Of a solver's state, the iteration; else 0.
+    /// The iteration of a solver's state; else 0.
     pub iter: i32,
-    /// Of a solver's state, its learning rate's step; else 0.
+    /// The step of the learning rate in a solver's state; else 0.
     pub current_step: i32,
     /// The net's name, or empty.
     pub name: *const c_char,
-    /// Of a solver's state, the `.caffemodel` saved with it; else empty.
+    /// The `.caffemodel` that was saved with a solver's state; else empty.
     pub learned_net: *const c_char,
 }
 
@@ -119,7 +120,7 @@ impl Grows for syncedmem_blob_info_t {
     const LEAST: usize = size_of::<Self>();
 }
 
-/// Writes to `*info` what the file says beside its layers.
+/// Writes to `*info` what the file contains beside its layers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_info(
     model: *const syncedmem_model_t,

@@ -1,4 +1,4 @@
-//! Opening and closing.
+//! Opening and closing of model files.
 
 use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -25,13 +25,14 @@ impl Opaque for syncedmem_model_t {
     type Value = Model;
 
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Model, Error> {
-        // SAFETY: the caller guarantees the handle.
+        // SAFETY: the C caller passes a live handle, and keeps it while the result is used.
         unsafe { Handle::value(handle.cast()) }
     }
 }
 
+/// The path of a file.
 pub(in crate::abi) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, Error> {
-    // SAFETY: the caller guarantees the string.
+    // SAFETY: the C caller passes a string.
     Ok(Path::new(OsStr::from_bytes(unsafe { string(path) }?.to_bytes())))
 }
 
@@ -52,7 +53,7 @@ pub unsafe extern "C" fn syncedmem_model_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_close(model: *mut syncedmem_model_t) -> syncedmem_status_t {
     entry!(|| {
-        // SAFETY: the caller guarantees the handle, and that it is alone.
+        // SAFETY: the C caller passes a live handle that no other thread uses, or NULL.
         unsafe { Handle::<Model>::end(model.cast()) }?;
     })
 }

@@ -1,4 +1,4 @@
-//! Values into objects.
+//! Reading of values into objects.
 
 use super::open::syncedmem_model_t;
 use crate::abi::arguments::{handle, one_of};
@@ -8,11 +8,11 @@ use crate::abi::element::{element_type, syncedmem_array_t};
 use crate::abi::status::syncedmem_status_t;
 use crate::models::{At, Part};
 
-/// Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) into the host side of `mem`, then the
-/// newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the stored type, for
+/// Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) into the host side of `mem`, which is
+/// then the newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the stored type, for
 /// which nothing is converted or copied in between. Bytes of `mem` beyond the values stay as they are.
 ///
-/// After an error `mem` is as it was, but for one case: if the disk or the network fails, and the host side alone held
+/// After an error `mem` is as it was, except in one case: if the disk or the network fails, and the host side alone held
 /// the newest data, part of that is overwritten.
 ///
 /// Errors: `INVALID_ARGUMENT` (also gradients that the file does not have; values that are not read as `element_type`;
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn syncedmem_model_read_blob(
         let what = "array is no syncedmem_array_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)";
         let part = one_of(array, PARTS, what)?;
         let element = self::element_type(element_type)?;
-        // SAFETY: the caller guarantees that no other thread uses the host side.
+        // SAFETY: the C caller lets no other thread use the host side of `mem` ("Safety" above).
         unsafe { model.read(At { layer, blob, part }, element, object) }?;
     })
 }
