@@ -1,16 +1,16 @@
-//! Blobs: shapes, and where values lie.
+//! Blobs: shapes, and the places of values in the file.
 
 use std::ops::Range;
 
+use crate::allocate;
 use crate::chunks::{Chunks, Run};
 use crate::element::Element;
 use crate::error::Error;
 use crate::problem::{MOST_AXES, Problem, Unknown};
-use crate::room;
 use crate::varints::Varints;
 use crate::wire::{Field, Scanner, Wire};
 
-/// Which Caffe's message a blob is.
+/// The Caffe whose message a blob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// BVLC's, which most forks share.
@@ -19,7 +19,7 @@ pub enum Dialect {
     Nvidia,
     /// C3D 1.0: five legacy dimensions.
     C3d,
-    /// None: a tensor of Caffe2.
+    /// Caffe2: a tensor.
     Caffe2,
 }
 
@@ -30,16 +30,16 @@ pub struct Array {
     pub(crate) stored: Stored,
 }
 
-/// How the file has the values.
+/// How the file stores the values.
 #[derive(Clone, Debug)]
 pub(crate) enum Stored {
-    /// As they are.
+    /// The bytes of the values.
     Runs(Chunks),
-    /// Doubles as floats.
+    /// Doubles, stored as floats.
     Floats(Chunks),
-    /// Whole numbers.
+    /// Integers, stored as varints.
     Varints(Box<[Varints; 1]>),
-    /// One for all.
+    /// One value that repeats.
     Constant { value: [u8; 8], count: u64 },
 }
 
@@ -52,7 +52,7 @@ impl Array {
         Self::of(Element::F32, Stored::Runs(Chunks::default()))
     }
 
-    /// As stored.
+    /// The type in which the values are stored.
     pub fn element(&self) -> Element {
         self.element
     }
@@ -66,7 +66,7 @@ impl Array {
         }
     }
 
-    /// Bytes of its values, which lie in the file or repeat one for at most 2 GiB.
+    /// Bytes of the values: at most those of the file, or 2 GiB for one value that repeats.
     pub fn bytes(&self) -> u64 {
         self.count() * self.element.size() as u64
     }
@@ -80,13 +80,13 @@ pub struct Blob {
     dialect: Dialect,
     data: Array,
     diff: Option<Array>,
-    /// Where its message begins in the file, behind tag and length.
+    /// Offset of its message in the file, after tag and length.
     at: u64,
     problem: Option<Problem>,
 }
 
 impl Blob {
-    /// As stored; empty for a single value.
+    /// The stored dimensions; empty for a single value.
     pub fn shape(&self) -> &[i64] {
         &self.shape
     }
@@ -96,7 +96,7 @@ impl Blob {
         self.is_legacy
     }
 
-    /// Which Caffe's message it is.
+    /// The Caffe whose message it is.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
@@ -106,7 +106,7 @@ impl Blob {
         &self.data
     }
 
-    /// Its gradients, if they are stored.
+    /// The gradients, if they are stored.
     pub fn diff(&self) -> Option<&Array> {
         self.diff.as_ref()
     }
@@ -133,7 +133,7 @@ struct Parts {
     axes: u64,
     five: Chunks,
     six: Chunks,
-    /// Field 7: the shape, or C3D's diff.
+    /// Occurrences of field 7: the shape, or C3D's diff.
     seven: Vec<Range<u64>>,
     double_data: Chunks,
     double_diff: Chunks,
@@ -153,10 +153,10 @@ pub(crate) fn scan(scanner: &mut Scanner, span: Range<u64>) -> Result<Blob, Erro
     Ok(Blob { at: span.start, ..blob })
 }
 
-/// Adds the blob of a field of messages.
+/// Scans the blob at the scanner's position, and adds it to `blobs`.
 pub(crate) fn add(scanner: &mut Scanner, end: u64, blobs: &mut Vec<Blob>) -> Result<(), Error> {
     let index = blobs.len();
-    scanner.make_room(blobs)?;
+    scanner.reserve_one(blobs)?;
     let blob = scanner.bytes(end).and_then(|span| scan(scanner, span));
     blobs.push(blob.map_err(|error| error.in_blob(index))?);
     Ok(())
@@ -165,14 +165,14 @@ pub(crate) fn add(scanner: &mut Scanner, end: u64, blobs: &mut Vec<Blob>) -> Res
 impl Parts {
     fn take(&mut self, scanner: &mut Scanner, field: Field, end: u64) -> Result<(), Error> {
         match (field.number, field.wire) {
-            // Compat: protobuf keeps the lower half of a number that is too large for its type.
+            // Compat: protobuf keeps the low 32 bits of a number that is too large for its type.
             (1..=5, Wire::Varint) => {
                 self.dims[field.number as usize - 1] = Some(i64::from(scanner.varint(end)? as i32));
             }
             (5, wire) if is_list(wire, Element::F32) => list(scanner, field, end, Element::F32, &mut self.five)?,
             (6, wire) if is_list(wire, Element::F32) => list(scanner, field, end, Element::F32, &mut self.six)?,
             (7, Wire::Bytes) => {
-                scanner.make_room(&mut self.seven)?;
+                scanner.reserve_one(&mut self.seven)?;
                 self.seven.push(scanner.bytes(end)?);
             }
             (8, wire) if is_list(wire, Element::F64) => list(scanner, field, end, Element::F64, &mut self.double_data)?,
@@ -191,11 +191,11 @@ impl Parts {
         for range in std::mem::take(&mut self.seven) {
             self.take_shape(scanner, range)?;
         }
-        // Compat: one legacy dimension is enough for Caffe to leave the shape aside.
+        // Compat: Caffe ignores the shape if there is one legacy dimension.
         let is_legacy = self.dims.iter().any(Option::is_some);
         if is_legacy {
             self.axes = 4;
-            self.shape = room::copy(&self.dims.map(Option::unwrap_or_default)[..4])?;
+            self.shape = allocate::copy(&self.dims.map(Option::unwrap_or_default)[..4])?;
         }
         let Self { shape, axes, five, six, double_data, double_diff, raw_types, raw, mut unknown, .. } = self;
         let dialect = if raw.iter().any(Option::is_some) { Dialect::Nvidia } else { Dialect::Bvlc };
@@ -216,7 +216,7 @@ impl Parts {
         let mut blob = fitted(shape, axes, is_legacy, dialect, data, diff, problem);
         let fork = match blob.problem {
             Some(Problem::Count { part, found, needed }) if found < needed && !unknown.is_empty() => {
-                // These fields are the fork's own, too, unless NVIDIA's bytes are there.
+                // Fields 10 and 11 are the fork's too, unless NVIDIA's bytes are there.
                 let own = (10..).zip(raw_types).filter(|(_, number)| dialect == Dialect::Bvlc && number.is_some());
                 own.for_each(|(field, _)| unknown.add(field));
                 Some(Problem::Fork { part, found, needed, fields: unknown })
@@ -232,7 +232,7 @@ impl Parts {
         for range in self.seven {
             packed(scanner, range, Element::F32, &mut diff)?;
         }
-        let shape = room::copy(&self.dims.map(Option::unwrap_or_default))?;
+        let shape = allocate::copy(&self.dims.map(Option::unwrap_or_default))?;
         let floats = |chunks| Array::of(Element::F32, Stored::Runs(chunks));
         let diff = Some(floats(diff)).filter(|diff| diff.count() > 0);
         Ok(fitted(shape, 5, true, Dialect::C3d, floats(self.six), diff, None))
@@ -259,9 +259,9 @@ impl Parts {
     fn take_dim(&mut self, scanner: &mut Scanner, end: u64) -> Result<(), Error> {
         let dim = scanner.varint(end)? as i64;
         self.axes += 1;
-        // A shape with more axes is refused.
+        // A shape with more axes is refused by `count`.
         if self.shape.len() < MOST_AXES {
-            scanner.make_room(&mut self.shape)?;
+            scanner.reserve_one(&mut self.shape)?;
             self.shape.push(dim);
         }
         Ok(())
@@ -272,7 +272,7 @@ pub(crate) fn is_list(wire: Wire, element: Element) -> bool {
     wire == Wire::Bytes || wire == if element == Element::F64 { Wire::Fixed64 } else { Wire::Fixed32 }
 }
 
-/// Packed, or with a tag before each.
+/// Adds the values of a field: a packed list, or one value with its tag, and those that follow it alike.
 pub(crate) fn list(
     scanner: &mut Scanner,
     field: Field,
@@ -330,7 +330,7 @@ fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Resu
     Ok(Ok(Array::of(element, Stored::Runs(chunks))))
 }
 
-/// Adds the problem of values that do not fit the shape.
+/// The blob, with a problem if its values do not fit the shape.
 fn fitted(
     shape: Vec<i64>,
     axes: u64,
@@ -354,6 +354,7 @@ fn fitted(
     Blob { shape, is_legacy, dialect, data, diff, at: 0, problem }
 }
 
+/// The number of values of a shape.
 pub(crate) fn count(shape: &[i64], axes: u64) -> Result<u64, Problem> {
     if axes > MOST_AXES as u64 {
         return Err(Problem::Axes(axes));

@@ -1,15 +1,15 @@
-//! Where an array's values lie in the file: packed, or with a tag before each.
+//! The places of an array's values in the file: packed, or with a tag before each.
 
+use crate::allocate;
 use crate::error::Error;
-use crate::room;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
     /// Number of the first value.
     first: u64,
-    /// Its offset in the file.
+    /// Offset of the first value in the file.
     at: u64,
-    /// Bytes from value to value.
+    /// Bytes from one value to the next.
     step: u64,
 }
 
@@ -43,27 +43,27 @@ impl Chunks {
             return Ok(());
         }
         if !self.continues(run) {
-            room::for_one(&mut self.runs)?;
+            allocate::reserve_one(&mut self.runs)?;
             self.runs.push(Chunk { first: self.count, at: run.at, step: run.step });
         }
         self.count += run.count;
         Ok(())
     }
 
-    /// Whether a run becomes part of the last one, without memory.
+    /// Whether `push` adds the run to the last chunk, without an allocation.
     pub fn continues(&self, run: Run) -> bool {
         let expected = |last: &Chunk| last.at.checked_add((self.count - last.first).checked_mul(last.step)?);
         self.runs.last().is_some_and(|last| last.step == run.step && expected(last) == Some(run.at))
     }
 
-    /// At most `most` values from `first` on.
+    /// The longest run of at most `most` values from `first` on.
     pub fn run(&self, first: u64, most: u64) -> Option<Run> {
         if first >= self.count {
             return None;
         }
-        let behind = self.runs.partition_point(|chunk| chunk.first <= first);
-        let chunk = self.runs.get(behind.checked_sub(1)?)?;
-        let end = self.runs.get(behind).map_or(self.count, |next| next.first);
+        let next = self.runs.partition_point(|chunk| chunk.first <= first);
+        let chunk = self.runs.get(next.checked_sub(1)?)?;
+        let end = self.runs.get(next).map_or(self.count, |next| next.first);
         let skipped = first - chunk.first;
         Some(Run { at: chunk.at + skipped * chunk.step, count: most.min(end - first), step: chunk.step })
     }
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(chunks.run(6, 10), Some(Run { at: 45, count: 1, step: 5 }));
         assert_eq!(chunks.run(7, 1), Some(Run { at: 60, count: 1, step: 4 }));
         assert_eq!(chunks.run(9, 1), None);
-        // Another pace, at the next value's place.
+        // The next value follows at once, but with another step.
         let chunks = of(&[Run { at: 10, count: 1, step: 6 }, Run { at: 16, count: 2, step: 4 }]);
         assert_eq!(chunks.run(2, 1), Some(Run { at: 20, count: 1, step: 4 }));
     }

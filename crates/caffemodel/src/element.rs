@@ -11,19 +11,19 @@ pub enum Element {
     F64,
     /// IEEE 754 of 32 bits.
     F32,
-    /// IEEE 754 of 16 bits; NVIDIA's.
+    /// IEEE 754 of 16 bits, which only NVIDIA's Caffe stores.
     F16,
-    /// A whole number of 64 bits; this and all below are Caffe2's.
+    /// Integer of 64 bits. Only Caffe2 stores this type and those below.
     I64,
-    /// A whole number of 32 bits.
+    /// Integer of 32 bits.
     I32,
-    /// A whole number of 16 bits.
+    /// Integer of 16 bits.
     I16,
-    /// A whole number of 8 bits.
+    /// Integer of 8 bits.
     I8,
-    /// A whole number of 16 bits, never negative.
+    /// Unsigned integer of 16 bits.
     U16,
-    /// A whole number of 8 bits, never negative.
+    /// Unsigned integer of 8 bits.
     U8,
     /// One byte: 0 or 1.
     Bool,
@@ -40,13 +40,13 @@ impl Element {
         }
     }
 
-    /// Whether `other` has each of its values.
+    /// Whether each value of this type is one of `other` too.
     pub fn is_exact_as(self, other: Self) -> bool {
         let is_float = |element| matches!(element, Self::F64 | Self::F32 | Self::F16);
         self == other || is_float(self) && is_float(other) && self.size() < other.size()
     }
 
-    /// The value that begins `bytes`, as [`crate::Model::read_f64`] gives it; 0 if bytes are missing.
+    /// The value at the beginning of `bytes`, as [`crate::Model::read_f64`] reads it; 0 if `bytes` is too short.
     pub fn value(self, bytes: &[u8]) -> f64 {
         fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
             bytes.first_chunk().copied().unwrap_or([0; N])
@@ -64,7 +64,7 @@ impl Element {
         }
     }
 
-    /// The first bytes are `value` in this type. `None`: it does not fit, or the type is of floats.
+    /// `value` in this type, in the first bytes. `None` if it does not fit, or if this is a type of floats.
     pub(crate) fn of_int(self, value: i64) -> Option<[u8; 8]> {
         let fits = match self {
             Self::I64 => true,
@@ -82,7 +82,7 @@ impl Element {
 }
 
 impl fmt::Display for Element {
-    /// NumPy's name.
+    /// Writes NumPy's name of the type.
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.pad(match self {
             Self::F64 => "float64",

@@ -1,20 +1,20 @@
-//! Errors.
+//! Errors, and their sentences.
 
 use std::fmt::{self, Display, Write};
 use std::io;
 
-use crate::room::{self, NoRoom};
+use crate::allocate::{self, NoMemory};
 
 /// The kind of an error, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The file is damaged, cut off, or contradicts itself.
     Format,
-    /// The file is sound, and has something that is not read.
+    /// The file is sound, but contains something that this crate does not read.
     Unsupported,
     /// The system could not open or read the file.
     Io,
-    /// The caller asked for something that is not there, or lent a buffer of a wrong size.
+    /// The caller asked for something that is not there, or passed a buffer of a wrong size.
     Argument,
     /// Memory ran out.
     OutOfMemory {
@@ -23,11 +23,11 @@ pub enum ErrorKind {
     },
 }
 
-/// Its sentence names the file, the layer, the blob, the offset, what is wrong and what to do.
+/// Why a call failed. The sentence names the file, the layer, the blob, the offset, what is wrong and what to do.
 pub struct Error {
-    /// `None`: memory ran out.
+    /// `None` if memory ran out.
     inner: Option<Box<[Inner; 1]>>,
-    /// Bytes, if memory ran out.
+    /// Bytes that were asked for, if memory ran out.
     asked: usize,
 }
 
@@ -42,17 +42,17 @@ struct Inner {
     cause: Option<io::Error>,
 }
 
-/// Sentences end names after so many letters: damaged files may have very long ones.
+/// Sentences cut names after so many letters, because damaged files may have very long ones.
 const LONGEST_NAME: usize = 80;
 
-impl From<NoRoom> for Error {
-    fn from(NoRoom(asked): NoRoom) -> Self {
+impl From<NoMemory> for Error {
+    fn from(NoMemory(asked): NoMemory) -> Self {
         Self { inner: None, asked }
     }
 }
 
 impl Error {
-    /// `OutOfMemory` if there is no memory to describe it.
+    /// An error; `OutOfMemory` if there is no memory for its description.
     pub fn new(kind: ErrorKind, file: impl Display, what: impl Display, advice: &'static str) -> Self {
         Self::described(kind, &file, &what, advice).unwrap_or_else(Self::from)
     }
@@ -62,10 +62,10 @@ impl Error {
         file: &dyn Display,
         what: &dyn Display,
         advice: &'static str,
-    ) -> Result<Self, NoRoom> {
-        let (file, what) = (room::text(file)?, room::text(what)?);
+    ) -> Result<Self, NoMemory> {
+        let (file, what) = (allocate::text(file)?, allocate::text(what)?);
         let inner = Inner { kind, file, layer: None, blob: None, what, offset: None, advice, cause: None };
-        Ok(Self { inner: Some(room::boxed(inner)?), asked: 0 })
+        Ok(Self { inner: Some(allocate::boxed(inner)?), asked: 0 })
     }
 
     fn inner(&self) -> Option<&Inner> {
@@ -95,14 +95,14 @@ impl Error {
         self.with(|inner| _ = inner.blob.get_or_insert(index))
     }
 
-    /// The name may be empty.
+    /// Adds the layer, unless there is one. `name` may be empty.
     pub(crate) fn in_layer(self, index: usize, name: &str) -> Self {
         if self.inner().is_none_or(|inner| inner.layer.is_some()) {
             return self;
         }
-        match room::text(&LayerName { index, name }) {
+        match allocate::text(&LayerName { index, name }) {
             Ok(place) => self.with(|inner| inner.layer = Some(place)),
-            Err(no_room) => no_room.into(),
+            Err(no_memory) => no_memory.into(),
         }
     }
 
@@ -111,8 +111,8 @@ impl Error {
         self.inner().map_or(ErrorKind::OutOfMemory { asked: self.asked }, |inner| inner.kind)
     }
 
-    /// Writes the sentence, with the system's error by `reason`: std's own way allocates, and ends the process if it
-    /// cannot.
+    /// Writes the sentence, with the system's error written by `reason`: std's `Display` of an error allocates, and ends the process
+    /// if it cannot.
     ///
     /// # Errors
     /// Those of the formatter.
@@ -163,7 +163,7 @@ impl Display for LayerName<'_> {
         let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(at, _)| at);
         let more = if end < name.len() { "…" } else { "" };
         formatter.write_str(" \"")?;
-        // Not `escape_debug`: its tables are larger than this file's code.
+        // `escape_debug` would need tables larger than this file's code.
         name[..end].chars().try_for_each(|letter| match letter {
             letter if letter.is_control() || matches!(letter, '"' | '\\') => {
                 write!(formatter, "{}", letter.escape_default())

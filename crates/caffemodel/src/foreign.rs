@@ -1,4 +1,4 @@
-//! Files of other formats.
+//! Refuses files of other formats.
 
 use crate::error::{Error, ErrorKind};
 use crate::source::Source;
@@ -10,7 +10,7 @@ const BEGINNINGS: [(&[u8], &str, &str); 4] = [
     (b"PK\x03\x04", "is a zip archive", "unpack it, or open it as what it is: .npz and .pth files are such archives"),
 ];
 
-/// How a web page begins, behind a mark of the byte order and blank lines. Any file that begins with `<` is one: no message does.
+/// The beginnings of a web page, after a byte order mark and white space. No message begins with `<`, so any file that does is a page.
 const PAGES: [&[u8]; 4] = [b"<!doctype", b"<html", b"<?xml", b"<!--"];
 
 fn is_page(found: &[u8]) -> bool {
@@ -19,7 +19,7 @@ fn is_page(found: &[u8]) -> bool {
     found.starts_with(b"<") || PAGES.iter().any(begins)
 }
 
-/// Bytes that are looked at.
+/// Bytes of a file that are examined.
 const BEGINNING: usize = 512;
 
 fn beginning<'b>(source: &Source, buffer: &'b mut [u8]) -> Result<&'b [u8], Error> {
@@ -44,10 +44,10 @@ pub(crate) fn refuse(source: &Source) -> Result<(), Error> {
     }
 }
 
-/// Shorter messages may be readable by chance.
+/// A shorter file may be text by chance.
 const SHORTEST_TEXT: usize = 16;
 
-/// Another error for text, such as a net's description.
+/// The error of a file; another one if the file is text, such as a net's description.
 pub(crate) fn explain(source: &Source, error: Error) -> Error {
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
     let mut buffer = [0; BEGINNING];

@@ -1,11 +1,11 @@
-//! Values of 16 bits, as NVIDIA's Caffe stores them.
+//! Floats of 16 bits, as NVIDIA's Caffe stores them.
 
-/// Exact: every half is a float. Keeps the sign and the bits of a NaN.
+/// Converts a half exactly. Keeps the sign and the bits of a NaN.
 pub(crate) fn to_f32(half: u16) -> f32 {
     let sign = u32::from(half & 0x8000) << 16;
     let (exponent, mantissa) = (u32::from(half >> 10) & 0x1f, u32::from(half) & 0x3ff);
     let magnitude = match exponent {
-        // Subnormal: a multiple of 2^-24.
+        // A subnormal is a multiple of 2^-24.
         0 => (mantissa as f32 / 16_777_216.0).to_bits(),
         0x1f => 0x7f80_0000 | mantissa << 13,
         _ => (exponent + 127 - 15) << 23 | mantissa << 13,

@@ -1,19 +1,19 @@
-//! Caffe2's saved weights: operators that fill tensors with their arguments' values.
+//! Caffe2's saved weights: operators that fill tensors with the values of their arguments.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::allocate;
 use crate::blob::{self, Array, Blob, Stored};
 use crate::chunks::{Chunks, Run};
 use crate::element::Element;
 use crate::error::Error;
 use crate::net::{Layer, Texts};
 use crate::problem::{MOST_AXES, Problem};
-use crate::room;
 use crate::varints::Varints;
 use crate::wire::{Scanner, Wire};
 
-/// Operators whose values are in the file.
+/// The operators whose values are in the file.
 const GIVEN: [(&str, Filled); 10] = [
     ("GivenTensorFill", Filled::Chosen),
     ("GivenTensorDoubleFill", Filled::Values(Element::F64)),
@@ -30,17 +30,17 @@ const CONSTANT: &str = "ConstantFill";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Filled {
-    /// Floats, or the type of the argument `dtype`.
+    /// The type of the argument `dtype`; floats without it.
     Chosen,
     Values(Element),
     Texts,
     /// The bytes of one text.
     Bytes,
-    /// Bytes or whole numbers, which stand for `scale * (value - zero_point)`.
+    /// Bytes or integers, which stand for `scale * (value - zero_point)`.
     Quantized(Element),
 }
 
-/// Caffe2's numbers and names.
+/// Caffe2's numbers and names of types.
 const TYPES: [(i64, &[u8], Filled); 10] = [
     (1, b"FLOAT", Filled::Values(Element::F32)),
     (2, b"INT32", Filled::Values(Element::I32)),
@@ -54,8 +54,8 @@ const TYPES: [(i64, &[u8], Filled); 10] = [
     (13, b"DOUBLE", Filled::Values(Element::F64)),
 ];
 
-/// Whether field 2 of a file is an operator rather than a V1 layer: its field 5 is an argument, a layer's a number.
-/// `None`: it may be both.
+/// Whether field 2 of a file is an operator rather than a V1 layer: field 5 of an operator is an argument, that of a layer a number.
+/// `None` if it may be either.
 pub(crate) fn is_operator(scanner: &mut Scanner, range: &Range<u64>) -> Result<Option<bool>, Error> {
     scanner.position = range.start;
     while let Some(field) = scanner.field(range.end)? {
@@ -68,7 +68,7 @@ pub(crate) fn is_operator(scanner: &mut Scanner, range: &Range<u64>) -> Result<O
     Ok(None)
 }
 
-/// The name, and a layer for each operator, with its tensor if the file has the values.
+/// The net's name, and a layer for each output of an operator, with its tensor if the file has the values.
 pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer>), Error> {
     let (mut name, mut layers) = (String::new(), Vec::new());
     while let Some(field) = scanner.field(end)? {
@@ -92,13 +92,13 @@ struct Argument {
     text: Option<Range<u64>>,
     floats: Chunks,
     ints: Varints,
-    /// The first of `ints`: a shape has no more.
+    /// The first `MOST_AXES` of `ints`: a shape has no more.
     dims: Vec<i64>,
     texts: Vec<Range<u64>>,
 }
 
 impl Argument {
-    /// Returns the name too, which may stand anywhere.
+    /// Also returns the name, which may be at any place.
     fn scan(scanner: &mut Scanner, range: Range<u64>) -> Result<(Option<Range<u64>>, Self), Error> {
         let (mut name, mut argument) = (None, Self::default());
         scanner.position = range.start;
@@ -115,14 +115,14 @@ impl Argument {
                     let dims = &mut argument.dims;
                     argument.ints.take(scanner, field, range.end, |value| {
                         if dims.len() < MOST_AXES {
-                            room::for_one(dims)?;
+                            allocate::reserve_one(dims)?;
                             dims.push(value as i64);
                         }
                         Ok(())
                     })?;
                 }
                 (7, Wire::Bytes) => {
-                    scanner.make_room(&mut argument.texts)?;
+                    scanner.reserve_one(&mut argument.texts)?;
                     argument.texts.push(scanner.bytes(range.end)?);
                 }
                 _ => scanner.skip(field, range.end)?,
@@ -163,7 +163,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// The kept dimensions, and the number of all.
+    /// The dimensions that were kept, and the number of all.
     fn shape(&mut self) -> (Vec<i64>, u64) {
         let shape = self.shape.take().unwrap_or_default();
         (shape.dims, shape.ints.count())
@@ -181,7 +181,7 @@ impl Arguments {
     }
 }
 
-/// Longer than all names that are looked for.
+/// The length of the longest name that is compared, or more.
 const LONGEST_WORD: usize = 16;
 
 enum Contents {
@@ -191,7 +191,7 @@ enum Contents {
     Texts(Vec<Range<u64>>),
 }
 
-/// Adds a layer for each output; the first has the tensor.
+/// Adds a layer for each output of an operator; the first one has the tensor.
 fn operator(scanner: &mut Scanner, span: Range<u64>, layers: &mut Vec<Layer>) -> Result<(), Error> {
     let (mut names, mut type_name, mut has_input) = (Vec::new(), String::new(), false);
     let mut arguments = Arguments::default();
@@ -203,7 +203,7 @@ fn operator(scanner: &mut Scanner, span: Range<u64>, layers: &mut Vec<Layer>) ->
                 scanner.skip(field, span.end)?;
             }
             (2, Wire::Bytes) => {
-                scanner.make_room(&mut names)?;
+                scanner.reserve_one(&mut names)?;
                 names.push(scanner.text(span.end)?);
             }
             (4, Wire::Bytes) => type_name = scanner.text(span.end)?,
@@ -216,19 +216,19 @@ fn operator(scanner: &mut Scanner, span: Range<u64>, layers: &mut Vec<Layer>) ->
     }
     scanner.position = span.end;
     let mut names = names.into_iter();
-    let first = Layer::of_operator(Cow::Owned(names.next().unwrap_or_default()), room::text(&type_name)?);
+    let first = Layer::of_operator(Cow::Owned(names.next().unwrap_or_default()), allocate::text(&type_name)?);
     let first = tensor(scanner, span.start, arguments, has_input, first)?;
-    scanner.make_room(layers)?;
+    scanner.reserve_one(layers)?;
     layers.push(first);
     for name in names {
         scanner.charge::<u8>(type_name.len())?;
-        scanner.make_room(layers)?;
-        layers.push(Layer::of_operator(Cow::Owned(name), room::text(&type_name)?));
+        scanner.reserve_one(layers)?;
+        layers.push(Layer::of_operator(Cow::Owned(name), allocate::text(&type_name)?));
     }
     Ok(())
 }
 
-/// The layer with what the arguments give it; `at` is the operator's offset.
+/// Adds the tensor that the arguments describe to the layer; `at` is the operator's offset.
 fn tensor(
     scanner: &mut Scanner,
     at: u64,
@@ -238,7 +238,7 @@ fn tensor(
 ) -> Result<Layer, Error> {
     let is_constant = layer.type_name() == CONSTANT;
     let given = GIVEN.iter().find(|(name, _)| *name == layer.type_name()).map(|(_, filled)| *filled);
-    // Values of other operators, and of a constant as large as another tensor, are not in the file.
+    // The file has no values of other operators, nor of a constant that takes its shape from another tensor.
     if given.is_none() && (!is_constant || has_input) {
         return Ok(layer);
     }
@@ -258,14 +258,14 @@ fn tensor(
     };
     let (array, problem) = match contents {
         Ok(Contents::Array(array)) => (array, None),
-        Ok(Contents::Ints(element, ints)) => (Array::of(element, Stored::Varints(room::boxed(ints)?)), None),
+        Ok(Contents::Ints(element, ints)) => (Array::of(element, Stored::Varints(allocate::boxed(ints)?)), None),
         Ok(Contents::Bytes(range)) => {
             let bytes = Run { at: range.start, count: range.end - range.start, step: 1 };
             (Array::of(Element::U8, Stored::Runs(Chunks::of(bytes)?)), None)
         }
         Ok(Contents::Texts(texts)) => match blob::count(&shape, axes) {
             Ok(needed) if needed == texts.len() as u64 => {
-                layer.texts = Some(room::boxed(Texts { shape, ranges: texts })?);
+                layer.texts = Some(allocate::boxed(Texts { shape, ranges: texts })?);
                 return Ok(layer);
             }
             Ok(needed) => {
@@ -276,10 +276,10 @@ fn tensor(
         },
         Err(problem) => (Array::none(), Some(problem)),
     };
-    scanner.make_room(&mut layer.blobs)?;
+    scanner.reserve_one(&mut layer.blobs)?;
     layer.blobs.push(Blob::of_tensor(shape, axes, array, at, problem));
     for (array, shape) in quantization.into_iter().flatten() {
-        scanner.make_room(&mut layer.blobs)?;
+        scanner.reserve_one(&mut layer.blobs)?;
         let axes = shape.len() as u64;
         layer.blobs.push(Blob::of_tensor(shape, axes, array, at, None));
     }
@@ -292,24 +292,24 @@ impl Arguments {
         let one = |element, value| (Array::of(element, Stored::Constant { value, count: 1 }), Vec::new());
         let scales = self.scales.take().unwrap_or_default().floats;
         let scale = if scales.count() > 0 {
-            // Each has four bytes of the file.
-            let shape = room::copy(&[scales.count() as i64])?;
+            // A scale has four bytes in the file, so the count fits an i64.
+            let shape = allocate::copy(&[scales.count() as i64])?;
             (Array::of(Element::F32, Stored::Runs(scales)), shape)
         } else {
             let scale = self.scale.take().and_then(|scale| scale.float).unwrap_or(1.0);
             one(Element::F32, u64::from(scale.to_bits()).to_le_bytes())
         };
         let zero_point = self.zero_point.take().and_then(|point| point.int).unwrap_or(0);
-        // Compat: protobuf's number has 64 bits, of which Caffe2 keeps 32.
+        // Compat: Caffe2 keeps the low 32 bits of protobuf's 64.
         Ok([scale, one(Element::I32, i64::from(zero_point as i32).to_le_bytes())])
     }
 
-    /// Each value is in the file.
+    /// Values that are all in the file.
     fn given(self, filled: Filled, dtype: Option<Result<Filled, Problem>>) -> Result<Contents, Problem> {
         let filled = match (filled, dtype) {
             (Filled::Chosen, None) => Filled::Values(Element::F32),
             (Filled::Chosen, Some(dtype)) => dtype?,
-            // Compat: Caffe2 ignores it then.
+            // Compat: Caffe2 ignores the dtype of other operators.
             (filled, _) => filled,
         };
         let Argument { floats, ints, texts, text, .. } = self.values.unwrap_or_default();
@@ -354,7 +354,7 @@ impl Arguments {
             element => element.of_int(int.unwrap_or(0)),
         };
         let value = value.ok_or(Problem::Fill("has a value that does not fit its dtype"))?;
-        // A file of a few bytes could ask for any amount.
+        // A file of a few bytes could ask for any amount of memory.
         if count > MOST_CONSTANT_BYTES / element.size() as u64 {
             return Err(Problem::Fill("repeats one value for more than 2 GiB"));
         }

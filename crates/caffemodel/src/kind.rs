@@ -1,4 +1,4 @@
-//! The message of a file: protobuf does not name it, so its first fields decide by number and type.
+//! The kind of a file. Protobuf does not name the message in it, so the numbers and types of its first fields decide.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A `.binaryproto` may be one blob or several.
+    /// The kind that a file's name says. A `.binaryproto` may be one blob or several.
     pub(crate) fn of_name(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "caffemodel" => Some(Self::Net),
@@ -33,11 +33,11 @@ impl Kind {
         }
     }
 
-    /// Fields that several messages share leave it open.
+    /// The kind that the fields say. Fields that several messages share do not decide.
     pub(crate) fn of_fields(source: &Source) -> Result<Self, Error> {
         let mut scanner = Scanner::new(source);
         let end = source.length();
-        // Field 1: a number in a solver state or a blob; else the net's name or the first of several blobs.
+        // Field 1 is a number in a solver state or a blob, else the net's name or the first of several blobs.
         let (mut has_number, mut is_net) = (false, false);
         let mut first = None;
         while let Some(field) = scanner.field(end)? {
@@ -73,7 +73,7 @@ impl Kind {
             return Ok(Self::Net);
         }
         match first {
-            // A name is no message, or one without values.
+            // A name is no message, or a message without values.
             Some(range) => match sound(blob::scan(&mut scanner, range))? {
                 Some(blob) if blob.data().count() > 0 => Ok(Self::Blobs),
                 _ => Ok(Self::Net),
@@ -87,7 +87,7 @@ impl Kind {
     }
 }
 
-/// `None` if the file is damaged there.
+/// `None` if the file is damaged at that place.
 fn sound<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Err(error) if matches!(error.kind(), ErrorKind::Format | ErrorKind::Unsupported) => Ok(None),

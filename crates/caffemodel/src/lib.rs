@@ -16,9 +16,8 @@
 //! # Ok::<(), caffemodel::Error>(())
 //! ```
 //!
-//! [`Model::open`] scans the structure and steps over the values. [`Model::read_bytes`], [`Model::read_f32`] and
-//! [`Model::read_f64`] read them into the caller's memory by `pread`, without a copy in between where the types agree.
-//! Threads may share a `Model`.
+//! [`Model::open`] scans the structure and skips the values. [`Model::read_bytes`], [`Model::read_f32`] and [`Model::read_f64`]
+//! read values into the caller's memory by `pread`, without an intermediate copy if the types agree. Threads may share a `Model`.
 //!
 //! [`Edit`] writes a file with other values: the rest is copied byte for byte, in constant memory, and the new file
 //! appears under its name once it is whole. [`write_blob`] makes a `.binaryproto`.
@@ -26,7 +25,7 @@
 //! # The format
 //!
 //! These files are protobuf messages of `caffe.proto`: fields, each a tag (`number << 3 | wire type`), for wire type 2
-//! a length, and a value. All fields but these are stepped over, so forks with other fields can be read.
+//! a length, and a value. Fields that the table lacks are skipped, so forks with other fields can be read.
 //!
 //! | Message | Fields |
 //! |---|---|
@@ -58,8 +57,9 @@
 #![forbid(unsafe_code)]
 
 #[cfg(target_endian = "big")]
-compile_error!("values are lent as they lie in the file, which is little-endian");
+compile_error!("values in memory have the byte order of the file, which is little-endian");
 
+mod allocate;
 mod blob;
 mod chunks;
 mod element;
@@ -72,7 +72,6 @@ mod model;
 mod net;
 mod problem;
 mod read;
-mod room;
 mod solver;
 mod source;
 mod torch;

@@ -1,8 +1,9 @@
-//! Open files.
+//! Open model files.
 
 use std::fmt::Display;
 use std::path::Path;
 
+use crate::allocate;
 use crate::blob;
 use crate::blob::{Array, Blob};
 use crate::error::{Error, ErrorKind};
@@ -10,17 +11,16 @@ use crate::foreign;
 use crate::init_net;
 use crate::kind::Kind;
 use crate::net::{self, Layer};
-use crate::room;
 use crate::solver::{self, State};
 use crate::source::Source;
 use crate::wire::Scanner;
 
-/// Data or diff.
+/// One of a blob's two arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// Its values.
+    /// The values.
     Data,
-    /// Its gradients.
+    /// The gradients.
     Diff,
 }
 
@@ -34,7 +34,7 @@ impl Part {
     }
 }
 
-/// An array of a model.
+/// The place of an array in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct At {
     /// Number of the layer.
@@ -79,7 +79,7 @@ impl Model {
         Self::scan(Source::open(path.as_ref())?, Kind::of_name(path.as_ref()))
     }
 
-    /// As [`Model::open`], of a file's contents, which decide a `kind` of `None`. `name` stands for the file in errors.
+    /// Scans the contents of a file. Without a `kind` its fields decide it. Errors name the file `name`.
     ///
     /// # Errors
     /// Those of [`Model::open`].
@@ -92,13 +92,13 @@ impl Model {
         let scanned = foreign::refuse(&source).and_then(|()| {
             let kind = kind.map_or_else(|| Kind::of_fields(&source), Ok)?;
             let mut scanner = Scanner::new(&source);
-            let listed = |name, blobs| room::one(Layer::of_blobs(name, blobs));
+            let listed = |name, blobs| allocate::one(Layer::of_blobs(name, blobs));
             let (name, layers) = match kind {
                 Kind::Net => net::scan(&mut scanner, end)?,
                 Kind::InitNet => init_net::scan(&mut scanner, end)?,
                 Kind::Blob => {
                     let blob = blob::scan(&mut scanner, 0..end).map_err(|error| error.in_blob(0))?;
-                    (String::new(), listed("blobs", room::one(blob)?)?)
+                    (String::new(), listed("blobs", allocate::one(blob)?)?)
                 }
                 Kind::Blobs => (String::new(), listed("blobs", solver::blobs(&mut scanner, end)?)?),
                 Kind::SolverState => {
@@ -122,12 +122,12 @@ impl Model {
         &self.name
     }
 
-    /// In the order of the file.
+    /// The layers, in the order of the file.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
-    /// `None` for files of no solver.
+    /// A solver's state; `None` for other files.
     pub fn state(&self) -> Option<&State> {
         self.state.as_ref()
     }
@@ -137,7 +137,7 @@ impl Model {
         self.source.length()
     }
 
-    /// An array, whose count is that of its blob's shape.
+    /// An array. Its count is that of its blob's shape.
     ///
     /// # Errors
     /// `Argument`: there is no such layer, blob or diff. `Format` and `Unsupported`: the blob cannot be read.
@@ -168,7 +168,7 @@ impl Model {
         })
     }
 
-    /// Its values may not fit its shape.
+    /// A blob. Its values may not fit its shape.
     ///
     /// # Errors
     /// `Argument`: there is no such layer or blob.
@@ -180,7 +180,7 @@ impl Model {
         })
     }
 
-    /// One of a layer's [`texts`](Layer::texts): any bytes.
+    /// One of a layer's [`texts`](Layer::texts), which may be any bytes.
     ///
     /// # Errors
     /// `Argument`: there is no such layer or text. `Io`: reading failed.
@@ -190,12 +190,12 @@ impl Model {
             self.missing(format_args!("has no text {number}"), "ask for one of a layer's texts")
                 .in_layer(layer, self.layers.get(layer).map_or("", Layer::name))
         })?;
-        let mut text = room::zeros((range.end - range.start) as usize)?;
+        let mut text = allocate::zeros((range.end - range.start) as usize)?;
         self.source.read(&mut text, range.start)?;
         Ok(text)
     }
 
-    /// An error of kind `Argument`.
+    /// An error of kind `Argument` that names the place.
     pub fn refuse(&self, at: At, what: impl Display, advice: &'static str) -> Error {
         self.place(self.missing(what, advice), at)
     }

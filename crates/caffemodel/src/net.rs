@@ -1,4 +1,4 @@
-//! Layers, of all three generations of `caffe.proto`.
+//! Layers of all three generations of `caffe.proto`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,20 +19,20 @@ pub enum Version {
     V2,
 }
 
-/// A layer; an operator of Caffe2, with its tensor's name; or all blobs of a file that is no net.
+/// A layer of a net, an output of Caffe2's operator, or all blobs of a file that is no net.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub(crate) name: Cow<'static, str>,
     pub(crate) type_name: Cow<'static, str>,
-    /// Of V1.
+    /// The type of a V1 layer.
     number: Option<i32>,
     version: Version,
     pub(crate) blobs: Vec<Blob>,
-    /// An `InnerProduct` whose weights are stored with their axes swapped.
+    /// Whether the layer is an `InnerProduct` whose weights are stored with their axes swapped.
     pub(crate) is_transposed: bool,
     /// Number of inputs that the file names.
     pub(crate) bottoms: u32,
-    /// In a box: few layers have them.
+    /// Boxed, because few layers have texts.
     pub(crate) texts: Option<Box<[Texts; 1]>>,
 }
 
@@ -44,7 +44,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Its dimensions.
+    /// The dimensions.
     pub fn shape(&self) -> &[i64] {
         &self.shape
     }
@@ -61,14 +61,14 @@ impl Texts {
 }
 
 impl Layer {
-    /// Another layer may have the same. Caffe's names are bytes, often of another encoding than UTF-8: here bytes that are
-    /// no UTF-8, NULs, and each `%` before two hexadecimal digits are percent-encoded, as `%BE`. Names that differ stay
-    /// different, and percent-decoding gives their bytes.
+    /// The name, which another layer may have too. Caffe's names are bytes, often of another encoding than UTF-8: bytes that are no
+    /// UTF-8, NULs, and each `%` before two hexadecimal digits are percent-encoded, as `%BE`. Names that differ stay different, and
+    /// percent-decoding restores their bytes.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// As Caffe has named it since 2015; `#57` for a number without a name; may be empty.
+    /// The type, by the name that Caffe has used since 2015; `#57` for a number without a name; may be empty.
     pub fn type_name(&self) -> &str {
         &self.type_name
     }
@@ -78,18 +78,18 @@ impl Layer {
         self.version
     }
 
-    /// Weights before biases.
+    /// The blobs, weights before biases.
     pub fn blobs(&self) -> &[Blob] {
         &self.blobs
     }
 
-    /// [`Model::text`](crate::Model::text) reads them.
+    /// A tensor of texts, which [`Model::text`](crate::Model::text) reads.
     pub fn texts(&self) -> Option<&Texts> {
         self.texts.as_deref()?.first()
     }
 
     /// A blob's shape without the leading ones of legacy dimensions: weights of an `InnerProduct` keep the last two,
-    /// its biases and those of convolutions the last. `None`: no such blob.
+    /// its biases and those of convolutions the last. `None` if there is no such blob.
     pub fn shape_in_net(&self, blob: usize) -> Option<&[i64]> {
         let stored = self.blobs.get(blob)?;
         let kept = match (&*self.type_name, blob) {
@@ -130,14 +130,14 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer
             }
         };
         let index = layers.len();
-        scanner.make_room(&mut layers)?;
+        scanner.reserve_one(&mut layers)?;
         let (span, cut) = scanner.bytes_or_rest(end).map_err(|error| error.in_layer(index, ""))?;
         if let Some(error) = cut {
             return Err(error.in_layer(index, &name_of_rest(scanner, span, version)));
         }
         layers.extend(layer(scanner, span, version, index)?);
     }
-    // All blobs say whose numbers the types are.
+    // The numbers of types are C3D's if any blob is C3D's.
     let is_c3d = layers.iter().flat_map(|layer| &layer.blobs).any(|blob| blob.dialect() == Dialect::C3d);
     for layer in &mut layers {
         if let Some(number) = layer.number {
@@ -202,19 +202,19 @@ impl Draft {
     }
 }
 
-/// `None`: upgrading takes the layer out of the net.
+/// Scans a layer; `None` if upgrading takes it out of the net.
 fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize) -> Result<Option<Layer>, Error> {
     let (mut draft, mut inner) = (Draft::default(), None);
     scanner.position = span.start;
     if let Err(error) = fields(scanner, &span, version, &mut draft, &mut inner) {
         return Err(error.in_layer(index, &inner.unwrap_or(draft).name));
     }
-    // Of a V0 layer all is in the message inside.
+    // A V0 layer is the inner message of a V1 layer.
     let (version, Draft { name, kind, number, blobs, is_transposed, bottoms }) = match inner {
         Some(inner) => (Version::V0, inner),
         None => (version, draft),
     };
-    // Compat: Caffe moves the padding into the layer behind.
+    // Compat: Caffe moves the padding into the next layer.
     if version == Version::V0 && blobs.is_empty() && kind == "padding" {
         return Ok(None);
     }
@@ -223,11 +223,11 @@ fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize
     Ok(Some(Layer { name, type_name, number, version, blobs, is_transposed, bottoms, texts: None }))
 }
 
-/// The name of a layer that is cut off behind it.
+/// The name of a layer that is cut off after its name.
 fn name_of_rest(scanner: &mut Scanner, rest: Range<u64>, version: Version) -> String {
     let (mut draft, mut inner) = (Draft::default(), None);
     scanner.position = rest.start;
-    // Its error is reported already.
+    // The caller reports that the layer is cut off.
     let _ = fields(scanner, &rest, version, &mut draft, &mut inner);
     inner.unwrap_or(draft).name
 }

@@ -1,10 +1,10 @@
-//! Why a blob of a sound message cannot be read.
+//! Reasons why a blob of a sound message cannot be read.
 
 use std::fmt;
 
 use crate::error::ErrorKind;
 
-/// The axes that Caffe allows.
+/// The most axes that Caffe allows.
 pub(crate) const MOST_AXES: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,14 +20,14 @@ pub(crate) enum Problem {
         found: u64,
         needed: u64,
     },
-    /// The message has fields that no Caffe of the crate's documentation has.
+    /// Values are missing, and the message has fields that the crate's documentation does not list.
     Fork {
         part: &'static str,
         found: u64,
         needed: u64,
         fields: Unknown,
     },
-    /// A type of NVIDIA's Caffe.
+    /// The bytes are of a type of NVIDIA's Caffe that is not read.
     RawType {
         part: &'static str,
         number: Option<u64>,
@@ -37,7 +37,7 @@ pub(crate) enum Problem {
         bytes: u64,
         size: u64,
     },
-    /// An operator of Caffe2.
+    /// Caffe2's operator cannot be read, for this reason.
     Fill(&'static str),
 }
 
@@ -63,7 +63,7 @@ impl Problem {
     }
 }
 
-/// The first numbers of a message's unknown fields; 0 is none.
+/// The first numbers of a message's unknown fields; 0 marks a free slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unknown {
     numbers: [u32; 8],

@@ -1,4 +1,4 @@
-//! Values into the caller's memory.
+//! Reading of values into the caller's memory.
 
 use crate::blob::{Array, Stored};
 use crate::chunks::{Chunks, Run};
@@ -8,15 +8,15 @@ use crate::model::{At, Model};
 use crate::varints::Varints;
 use crate::wire::Scanner;
 
-/// Bytes, for values that are converted or have tags between them.
+/// Bytes of the buffer for values that are converted or have tags between them.
 const BUFFER: usize = 16 << 10;
 
 impl Model {
-    /// Fills `into` with values from number `first` on as they are stored: little-endian, packed.
+    /// Fills `into` with the values from number `first` on in the stored type: little-endian, packed.
     ///
     /// # Errors
-    /// `Argument`: `into` is no whole number of values, or reaches behind the last. `Io`: reading failed, or the file
-    /// was cut since it was opened. Those of [`Model::array`].
+    /// `Argument`: `into` is no whole number of values, or more than there are. `Io`: reading failed, or the file was cut since it
+    /// was opened. Those of [`Model::array`].
     #[inline(never)]
     pub fn read_bytes(&self, at: At, first: u64, into: &mut [u8]) -> Result<(), Error> {
         let array = self.array(at)?;
@@ -26,14 +26,14 @@ impl Model {
             return Err(self.refuse(
                 at,
                 format_args!("a buffer of {length} bytes is no whole number of values of {size} bytes"),
-                "lend one of a multiple of that size",
+                "pass one of a multiple of that size",
             ));
         }
         self.check_range(at, array, first, into.len() / size)?;
         self.stored(at, array, first, into)
     }
 
-    /// As floats: doubles and large whole numbers are rounded.
+    /// Fills `into` with floats: doubles and large integers are rounded.
     ///
     /// # Errors
     /// Those of [`Model::read_bytes`].
@@ -42,7 +42,7 @@ impl Model {
         self.read_as(at, first, into, Element::F32, |value| value as f32)
     }
 
-    /// As doubles: exact for all but whole numbers beyond 2^53.
+    /// Fills `into` with doubles: exact for all values but integers beyond 2^53.
     ///
     /// # Errors
     /// Those of [`Model::read_bytes`].
@@ -51,7 +51,7 @@ impl Model {
         self.read_as(at, first, into, Element::F64, |value| value)
     }
 
-    /// `own` is the type of `into`.
+    /// Fills `into`, whose type is `own`.
     fn read_as<T: bytemuck::Pod>(
         &self,
         at: At,
@@ -89,7 +89,7 @@ impl Model {
         ))
     }
 
-    /// As the array's type; the range was checked.
+    /// Fills `into` with values of the array's type. The caller has checked the range.
     fn stored(&self, at: At, array: &Array, first: u64, into: &mut [u8]) -> Result<(), Error> {
         let size = array.element.size();
         let read = match &array.stored {
@@ -106,7 +106,7 @@ impl Model {
 
     fn runs(&self, chunks: &Chunks, size: usize, mut first: u64, mut into: &mut [u8]) -> Result<(), Error> {
         while let Some(run) = chunks.run(first, (into.len() / size) as u64).filter(|run| run.count > 0) {
-            // It fits `into`.
+            // The run is no longer than `into`.
             let (now, rest) = into.split_at_mut(run.count as usize * size);
             if run.step == size as u64 {
                 self.source.read(now, run.at)?;
@@ -153,10 +153,10 @@ impl Model {
         })
     }
 
-    /// For values with tags between them.
+    /// Reads values with tags between them.
     fn gather(&self, run: Run, size: usize, into: &mut [u8]) -> Result<(), Error> {
         let mut buffer = [0; BUFFER];
-        // A step is a tag of ten bytes at most and a value.
+        // A step is a value and its tag of at most ten bytes.
         let step = run.step as usize;
         let at_once = (BUFFER - size) / step + 1;
         let mut at = run.at;

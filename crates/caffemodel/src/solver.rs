@@ -1,4 +1,4 @@
-//! Solvers' states.
+//! States of solvers, and lists of blobs.
 
 use crate::blob::{self, Blob};
 use crate::error::Error;

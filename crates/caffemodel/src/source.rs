@@ -1,4 +1,4 @@
-//! The bytes of a file, read at any offset by any thread.
+//! The bytes of a file, which any thread may read at any offset.
 
 use std::fs::File;
 use std::io;
@@ -6,16 +6,16 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
+use crate::allocate;
 use crate::error::{Error, ErrorKind};
-use crate::room;
 
-/// Opens a regular file for reading; also returns its bytes. `None`: something else.
+/// Opens a regular file for reading, and returns it with its size in bytes. `None` if it is no regular file.
 ///
-/// The open file's type counts, because another program may have put a pipe in its place. Opening a pipe does not wait
-/// (`O_NONBLOCK`), and child processes do not inherit the file (`O_CLOEXEC`, by std).
+/// The type of the open file is checked, because another program may have put a pipe in its place. Opening a pipe does not wait
+/// (`O_NONBLOCK`), and child processes do not inherit the file (std sets `O_CLOEXEC`).
 ///
 /// # Errors
-/// Of the system.
+/// Those of the system.
 pub fn open_regular(path: &Path) -> io::Result<Option<(File, u64)>> {
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let about = file.metadata()?;
@@ -33,7 +33,7 @@ enum Bytes {
 pub(crate) struct Source {
     bytes: Bytes,
     length: u64,
-    /// When its contents were written last. `None`: they lie in memory, or the file system does not say.
+    /// Time of the last write. `None` if the contents are in memory, or if the file system has no such time.
     written: Option<SystemTime>,
     name: String,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Source {
 impl Source {
     #[inline(never)]
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let name = room::text(&path.display())?;
+        let name = allocate::text(&path.display())?;
         let io = |cause| {
             Error::new(ErrorKind::Io, &name, "cannot be opened", "check the path and the file's permissions")
                 .because(cause)
@@ -54,7 +54,7 @@ impl Source {
     }
 
     pub fn of(bytes: Vec<u8>, name: &str) -> Result<Self, Error> {
-        let (name, length) = (room::text(&name)?, bytes.len() as u64);
+        let (name, length) = (allocate::text(&name)?, bytes.len() as u64);
         Ok(Self { bytes: Bytes::Memory(bytes), length, written: None, name })
     }
 
@@ -71,7 +71,7 @@ impl Source {
         matches!(&self.bytes, Bytes::File(file) if written(file) != self.written)
     }
 
-    /// `offset` lies in the file.
+    /// Fills `into` from `offset` on, which is at most the length.
     pub fn read(&self, into: &mut [u8], offset: u64) -> Result<(), Error> {
         let read = match &self.bytes {
             Bytes::File(file) => file.read_exact_at(into, offset),

@@ -1,8 +1,8 @@
-//! The arrays of layers as parameters of PyTorch's modules.
+//! The blobs of layers as parameters of PyTorch's modules.
 
 use crate::net::Layer;
 
-/// What an array is to a module of PyTorch.
+/// The parameter of PyTorch's module that a blob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TorchRole {
     /// `weight`.
@@ -15,14 +15,14 @@ pub enum TorchRole {
     RunningMean,
     /// `running_var`, times the factor.
     RunningVar,
-    /// What the layer's `RunningMean` and `RunningVar` are divided by, if it is not 0. PyTorch has none.
+    /// The divisor of the layer's `RunningMean` and `RunningVar`, if it is not 0. PyTorch has no such parameter.
     Factor,
-    /// Nothing.
+    /// No parameter.
     Unused,
 }
 
 impl TorchRole {
-    /// `None`: a module has no such parameter.
+    /// The parameter's name; `None` if a module has no such parameter.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Weight | Self::TransposedWeight => Some("weight"),
@@ -35,15 +35,15 @@ impl TorchRole {
 }
 
 impl Layer {
-    /// What a blob is to PyTorch's module of the layer's type, and its dimensions there; those of a `TransposedWeight`
-    /// are given before they are swapped. `None`: there is no such module, or the layer has other blobs than Caffe's.
+    /// The role of a blob in PyTorch's module of the layer's type, and its dimensions there, for a `TransposedWeight` before they are
+    /// swapped. `None` if there is no such module, or if the layer has other blobs than Caffe's.
     pub fn torch(&self, blob: usize) -> Option<(TorchRole, &[i64])> {
         use TorchRole::{Bias, Factor, RunningMean, RunningVar, TransposedWeight, Unused, Weight};
         let shape = self.shape_in_net(blob)?;
         let is_single = |blob: usize| self.blobs()[blob].data().count() == 1;
         let roles: &[TorchRole] = match (self.type_name(), self.blobs().len()) {
             ("BatchNorm", 3) if is_single(2) => &[RunningMean, RunningVar, Factor],
-            // Those of NVIDIA's and Intel's Caffe; DIGITS wrote NVIDIA's older ones.
+            // NVIDIA's and Intel's Caffe store five blobs; DIGITS wrote those of NVIDIA's older ones.
             ("BatchNorm", 5) => match (is_single(2), is_single(4)) {
                 (true, false) => &[RunningMean, RunningVar, Factor, Weight, Bias],
                 (false, true) => &[Weight, Bias, RunningMean, RunningVar, Unused],
@@ -51,7 +51,7 @@ impl Layer {
             },
             ("InnerProduct", _) if self.is_transposed && blob == 0 && shape.len() != 2 => return None,
             ("InnerProduct", _) if self.is_transposed => &[TransposedWeight, Bias],
-            // A factor that is another layer's output leaves the bias alone.
+            // If the factor is another layer's output, the only blob is the bias.
             ("Scale", _) if self.bottoms > 1 => &[Bias],
             ("Bias", _) => &[Bias],
             ("PReLU", _) => &[Weight],
@@ -64,7 +64,7 @@ impl Layer {
     }
 }
 
-/// Drops the axes of length 1, if one axis is left: modules have no parameter without an axis.
+/// Drops axes of length 1 from a shape with at most one longer axis. One axis stays, because parameters of modules have one.
 fn vector(shape: &[i64]) -> &[i64] {
     let mut longer = (0..shape.len()).filter(|axis| shape[*axis] != 1);
     match (longer.next(), longer.next()) {

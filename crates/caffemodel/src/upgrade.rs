@@ -1,11 +1,11 @@
-//! Layer types of V0 and V1 as today's.
+//! Upgrades of the layer types of V0 and V1 to those of V2.
 
 use std::borrow::Cow;
 
+use crate::allocate;
 use crate::error::Error;
-use crate::room;
 
-/// By number, ten in a row.
+/// The types of V1 by number, ten in a row.
 #[rustfmt::skip]
 const V1: [&str; 40] = [
     "", "Accuracy", "BNLL", "Concat", "Convolution", "Data", "Dropout", "EuclideanLoss", "Flatten", "HDF5Data",
@@ -14,7 +14,7 @@ const V1: [&str; 40] = [
     "ArgMax", "Threshold", "DummyData", "Slice", "MVN", "AbsVal", "Silence", "ContrastiveLoss", "Exp", "Deconvolution",
 ];
 
-/// C3D's own numbers, named as Caffe would name them.
+/// C3D's own numbers of V1, named as Caffe would name them.
 const C3D: [(i32, &str); 12] = [
     (25, "EltwiseProduct"),
     (30, "Convolution3D"),
@@ -30,21 +30,21 @@ const C3D: [(i32, &str); 12] = [
     (40, "DownSampling"),
 ];
 
-/// Of V0, the types that are not V1's in small letters, with or without underscores.
+/// The types of V0 that are not those of V1 in lower case, with or without underscores.
 const V0: [(&str, &str); 4] =
     [("conv", "Convolution"), ("images", "ImageData"), ("pool", "Pooling"), ("softmax_loss", "SoftmaxWithLoss")];
 
-/// `#57` for a number without a name.
+/// The type of a V1 layer; `#57` for a number without a name.
 pub(crate) fn numbered(number: i32, is_c3d: bool) -> Result<Cow<'static, str>, Error> {
     let own = C3D.iter().find(|(of_c3d, _)| is_c3d && *of_c3d == number).map(|(_, name)| *name);
     let shared = || usize::try_from(number).ok().and_then(|number| V1.get(number).copied());
     match own.or_else(shared) {
         Some(name) => Ok(Cow::Borrowed(name)),
-        None => Ok(Cow::Owned(room::text(&format_args!("#{number}"))?)),
+        None => Ok(Cow::Owned(allocate::text(&format_args!("#{number}"))?)),
     }
 }
 
-/// A name that Caffe does not know stays.
+/// The type of a V0 layer. A name that Caffe does not know stays.
 pub(crate) fn from_v0(name: String) -> Cow<'static, str> {
     let letters = || name.bytes().filter(|letter| *letter != b'_');
     let is_it = |of: &&&str| !name.is_empty() && letters().eq(of.bytes().map(|letter| letter.to_ascii_lowercase()));

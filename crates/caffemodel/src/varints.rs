@@ -1,4 +1,4 @@
-//! Whole numbers of a repeated field. They differ in length, so marks lead to them.
+//! Integers of a repeated field. Their encodings differ in length, so marks record the place of every 4096th.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub(crate) struct Varints {
     number: u32,
     count: u64,
     marks: Vec<Mark>,
-    /// The message's end.
+    /// Offset of the message's end.
     end: u64,
 }
 
@@ -30,6 +30,7 @@ impl Varints {
         self.count
     }
 
+    /// Records the numbers of a field, and calls `each` with them.
     pub fn take(
         &mut self,
         scanner: &mut Scanner,
@@ -54,14 +55,14 @@ impl Varints {
 
     fn mark(&mut self, scanner: &mut Scanner, mark: Mark) -> Result<(), Error> {
         if self.count % MARK_EVERY == 0 {
-            scanner.make_room(&mut self.marks)?;
+            scanner.reserve_one(&mut self.marks)?;
             self.marks.push(mark);
         }
         self.count += 1;
         Ok(())
     }
 
-    /// `range` exists.
+    /// Calls `each` with the numbers of `range`, which exist.
     pub fn read(
         &self,
         scanner: &mut Scanner,
@@ -77,7 +78,7 @@ impl Varints {
                 Some(end) if scanner.position < end => end,
                 _ => {
                     packed_end = None;
-                    // The field is gone only if the file was changed.
+                    // The field is missing only if the file was changed.
                     let field = scanner
                         .field(self.end)?
                         .ok_or_else(|| scanner.format("a list has become shorter", self.end))?;

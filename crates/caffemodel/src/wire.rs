@@ -1,12 +1,12 @@
 //! Protobuf's wire format.
 //!
-//! The scanner has a small window on the file, and does not read what it steps over.
+//! The scanner reads a small window of the file, and skips values without reading them.
 
 use std::fmt::Display;
 use std::ops::Range;
 
+use crate::allocate;
 use crate::error::{Error, ErrorKind};
-use crate::room;
 use crate::source::Source;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,18 +27,18 @@ pub(crate) struct Field {
     pub at: u64,
 }
 
-/// After a jump little may be needed.
+/// Bytes of the window after a jump, when little may be needed.
 const WINDOW_AFTER_JUMP: u64 = 4 << 10;
 const WINDOW: u64 = 64 << 10;
 
-/// Nested groups, as in protobuf.
+/// The most nested groups, as in protobuf.
 const DEEPEST_GROUP: usize = 100;
 
-/// Bytes of a scan's memory beyond the file's size.
+/// Bytes that a scan may allocate beyond the file's size.
 const ALLOWANCE: u64 = 4 << 20;
-/// A sparse file may have any size.
+/// The most bytes of the file's size that count, because a sparse file may have any size.
 const MOST_BY_SIZE: u64 = 256 << 20;
-/// A growing vector has up to twice its contents, and twice that while it moves.
+/// Bytes charged for each byte of a growing vector: it has up to twice its contents, and twice that while it moves.
 const GROWTH: u64 = 4;
 
 const DAMAGED: &str = "the file is damaged or is no Caffe file: fetch or copy it again";
@@ -62,15 +62,15 @@ impl<'s> Scanner<'s> {
         Error::format(self.source.name(), what, DAMAGED).at(offset)
     }
 
-    /// Counts items of a growing vector.
+    /// Charges items of a growing vector to the budget.
     pub fn charge<T>(&mut self, number: usize) -> Result<(), Error> {
         self.charge_bytes(number as u64 * size_of::<T>() as u64 * GROWTH)
     }
 
-    /// Makes room for one more item, within the budget.
-    pub fn make_room<T>(&mut self, items: &mut Vec<T>) -> Result<(), Error> {
+    /// Reserves memory for one more item, within the budget.
+    pub fn reserve_one<T>(&mut self, items: &mut Vec<T>) -> Result<(), Error> {
         self.charge::<T>(1)?;
-        Ok(room::for_one(items)?)
+        Ok(allocate::reserve_one(items)?)
     }
 
     fn charge_bytes(&mut self, bytes: u64) -> Result<(), Error> {
@@ -87,7 +87,7 @@ impl<'s> Scanner<'s> {
         Ok(())
     }
 
-    /// `None` at `end`.
+    /// The next field's tag; `None` at `end`.
     pub fn field(&mut self, end: u64) -> Result<Option<Field>, Error> {
         if self.position == end {
             return Ok(None);
@@ -124,13 +124,13 @@ impl<'s> Scanner<'s> {
         Err(self.format("a number is longer than ten bytes", at))
     }
 
-    /// The range of a value behind its length, which is stepped over.
+    /// Skips a length and the value after it; returns the value's range.
     pub fn bytes(&mut self, end: u64) -> Result<Range<u64>, Error> {
         let (range, cut) = self.bytes_or_rest(end)?;
         cut.map_or(Ok(range), Err)
     }
 
-    /// A value that `end` cuts gives the rest, and the error.
+    /// Does the same for a value that `end` may cut: the range is then the rest, and an error comes with it.
     pub fn bytes_or_rest(&mut self, end: u64) -> Result<(Range<u64>, Option<Error>), Error> {
         let at = self.position;
         let length = self.varint(end)?;
@@ -154,7 +154,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// Steps over next fields with the tag of `field`, of one byte, and a value of `size` bytes; returns their number.
+    /// Skips the next fields with the one-byte tag of `field` and a value of `size` bytes; returns their number.
     pub fn skip_alike(&mut self, field: Field, size: u64, end: u64) -> Result<u64, Error> {
         let step = self.position - field.at;
         if step != 1 + size {
@@ -195,7 +195,7 @@ impl<'s> Scanner<'s> {
         Ok(())
     }
 
-    /// `at` is for the sentence.
+    /// Skips `length` bytes before `end`. An error names the offset `at`.
     fn step(&mut self, length: u64, end: u64, at: u64) -> Result<(), Error> {
         let left = end - self.position;
         if length > left {
@@ -218,7 +218,7 @@ impl<'s> Scanner<'s> {
         .at(at)
     }
 
-    /// Empty if `buffer` is too small.
+    /// Reads a short text into `buffer`; empty if it does not fit.
     pub fn word<'b>(&self, range: Option<Range<u64>>, buffer: &'b mut [u8]) -> Result<&'b [u8], Error> {
         let fits = |range: &Range<u64>| range.end - range.start <= buffer.len() as u64;
         let range = range.filter(fits).unwrap_or(0..0);
@@ -232,15 +232,15 @@ impl<'s> Scanner<'s> {
         (0..4).try_fold(0, |value, number| Ok(value | u32::from(self.byte(end, at)?) << (8 * number)))
     }
 
-    /// Reads text, escaped by [`room::escaped`].
+    /// Reads a text, escaped by [`allocate::escaped`].
     pub fn text(&mut self, end: u64) -> Result<String, Error> {
         let range = self.bytes(end)?;
         let length = range.end - range.start;
-        // An escaped byte takes three, beside the one that is read.
+        // An escaped byte takes three bytes, beside the one that is read.
         self.charge_bytes(length.saturating_mul(GROWTH))?;
-        let mut bytes = room::zeros(length as usize)?;
+        let mut bytes = allocate::zeros(length as usize)?;
         self.source.read(&mut bytes, range.start)?;
-        Ok(room::escaped(bytes)?)
+        Ok(allocate::escaped(bytes)?)
     }
 
     fn byte(&mut self, end: u64, at: u64) -> Result<u8, Error> {
@@ -252,7 +252,7 @@ impl<'s> Scanner<'s> {
         Ok(byte)
     }
 
-    /// The position lies in the file.
+    /// The byte at the position, which is before the file's end.
     fn peek(&mut self) -> Result<u8, Error> {
         if !(self.window_at..self.window_at + self.window.len() as u64).contains(&self.position) {
             self.fill()?;
@@ -261,12 +261,12 @@ impl<'s> Scanner<'s> {
     }
 
     fn fill(&mut self) -> Result<(), Error> {
-        let behind = self.position.checked_sub(self.window_at + self.window.len() as u64);
-        let goes_on = self.position > 0 && behind.is_some_and(|bytes| bytes < WINDOW_AFTER_JUMP);
+        let skipped = self.position.checked_sub(self.window_at + self.window.len() as u64);
+        let goes_on = self.position > 0 && skipped.is_some_and(|bytes| bytes < WINDOW_AFTER_JUMP);
         let wanted = if goes_on { WINDOW } else { WINDOW_AFTER_JUMP };
         let length = wanted.min(self.source.length() - self.position);
         let more = (length as usize).saturating_sub(self.window.len());
-        self.window.try_reserve_exact(more).map_err(|_| room::NoRoom(more))?;
+        self.window.try_reserve_exact(more).map_err(|_| allocate::NoMemory(more))?;
         self.window_at = self.position;
         self.window.resize(length as usize, 0);
         self.source.read(&mut self.window, self.position).inspect_err(|_| self.window.clear())

@@ -7,7 +7,7 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind};
 use crate::problem::Problem;
 
-/// Writes a `.binaryproto` of one blob, with doubles if these are given, else with floats.
+/// Writes a `.binaryproto` of one blob, with doubles if the values are doubles, else with floats.
 ///
 /// # Errors
 /// `Argument`: counts do not fit the shape, or values would be rounded. `Unsupported`: too large for Caffe. `Io`: reading or
@@ -20,7 +20,7 @@ pub fn write_blob(path: &Path, dims: &[i64], data: Values, diff: Option<Values>)
         Err(problem) => return refuse(problem.in_words(dims).to_string(), "give it another shape"),
     };
     let shape = bytes(1, &dims.iter().flat_map(|dim| varint(*dim as u64)).collect::<Vec<_>>());
-    // protobuf does not write an empty list.
+    // Protobuf writes no field for an empty list.
     let mut start = bytes(7, if dims.is_empty() { &[] } else { &shape });
     let mut arrays = Vec::new();
     for (part, number, values) in [Some(("data", 5, data)), diff.map(|diff| ("diff", 6, diff))].into_iter().flatten() {
@@ -62,7 +62,7 @@ fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// Before the `length` bytes of a message or a packed list.
+/// Tag and length before the `length` bytes of a message or a packed list.
 fn head(number: u64, length: u64) -> Vec<u8> {
     [varint(number << 3 | 2), varint(length)].concat()
 }

@@ -21,7 +21,7 @@ use crate::problem::Problem;
 /// # Ok::<(), caffemodel::Error>(())
 /// ```
 ///
-/// The new values, as many as the old ones and of their type, take the places of these: all else is copied byte for byte.
+/// New values, as many as the old ones, take their places in their type. Everything else is copied byte for byte.
 pub struct Edit<'e> {
     model: &'e Model,
     changes: Vec<(At, Values<'e>)>,
@@ -30,7 +30,7 @@ pub struct Edit<'e> {
 }
 
 impl<'e> Edit<'e> {
-    /// The file as it is.
+    /// An edit without changes.
     pub fn of(model: &'e Model) -> Self {
         Self { model, changes: Vec::new(), may_be_large: false, progress: Box::new(|_| {}) }
     }
@@ -42,7 +42,7 @@ impl<'e> Edit<'e> {
         self
     }
 
-    /// Above 2,147,483,647 bytes, Caffe's limit.
+    /// Allows a file of more than 2,147,483,647 bytes, Caffe's limit.
     pub fn allow_large(&mut self) -> &mut Self {
         self.may_be_large = true;
         self
@@ -54,8 +54,8 @@ impl<'e> Edit<'e> {
         self
     }
 
-    /// Writes the file, which may be the open one, and forgets the changes. A file of the name stays until the new one
-    /// is whole and on the disk. Returns the arrays that differ from the old ones.
+    /// Writes the file, which may be the open one, and clears the changes. An existing file stays until the new one is whole and on
+    /// the disk. Returns the arrays that differ from the old ones.
     ///
     /// # Errors
     /// `Argument`: there is no such array, counts differ, or values would be rounded. `Unsupported`: too large for Caffe.
@@ -68,7 +68,7 @@ impl<'e> Edit<'e> {
     fn write(&mut self, path: &Path) -> Result<Vec<At>, Error> {
         let (model, source) = (self.model, &self.model.source);
         let mut changes = std::mem::take(&mut self.changes);
-        // The places of the new values, which the runs of one array take in their order.
+        // The places of the new values; the runs of one array are in order.
         let mut places = Vec::new();
         for (number, (at, values)) in changes.iter().enumerate() {
             let (chunks, mut first) = (replaceable(model, *at, values)?, 0);
@@ -115,7 +115,7 @@ impl<'e> Edit<'e> {
     }
 }
 
-/// Where the values of an array lie that these can replace.
+/// The places of an array that `values` can replace.
 fn replaceable<'m>(model: &'m Model, at: At, values: &Values) -> Result<&'m Chunks, Error> {
     let array = model.array(at)?;
     let (Stored::Runs(chunks), true) = (&array.stored, model.kind() != Kind::InitNet) else {

@@ -1,4 +1,4 @@
-//! Files with other values.
+//! Writing of files with new values.
 
 mod blob_file;
 mod edit;

@@ -6,10 +6,10 @@ use crate::error::{Error, ErrorKind};
 use crate::source::Source;
 use syncedmem_core::new_file::NewFile;
 
-/// Bytes that are read and written at once.
+/// Bytes of a block.
 const BLOCK: usize = 256 << 10;
 
-/// The largest message that protobuf reads.
+/// Bytes of the largest message that protobuf reads.
 const MOST_BYTES: u64 = i32::MAX as u64;
 
 /// A new file that is written from its beginning to its end.
@@ -21,7 +21,7 @@ pub(crate) struct Output<'o> {
 }
 
 impl<'o> Output<'o> {
-    /// Of `length` bytes.
+    /// Begins a file of `length` bytes.
     pub fn new(path: &Path, length: u64, may_be_large: bool, progress: &'o mut dyn FnMut(u64)) -> Result<Self, Error> {
         let name = path.display().to_string();
         if length > MOST_BYTES && !may_be_large {
@@ -36,8 +36,7 @@ impl<'o> Output<'o> {
         Ok(Self { name, file, block, progress })
     }
 
-    /// Writes `length` bytes, block by block of whole `unit`s but for the last. `fill` gets a block, and the number of the
-    /// bytes before it.
+    /// Writes `length` bytes in blocks, each of whole `unit`s except the last. `fill` gets a block, and the number of bytes before it.
     pub fn write(
         &mut self,
         length: u64,

@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind};
 use crate::half;
 
-/// New values of an array. They are stored as those that they replace: widened where needed, never rounded.
+/// New values of an array. They are stored in the type of those that they replace: widened if needed, never rounded.
 pub struct Values<'v> {
     pub(crate) element: Element,
     pub(crate) count: u64,
@@ -33,7 +33,7 @@ impl<'v> Values<'v> {
     pub(crate) fn read(&mut self, element: Element, into: &mut [u8]) -> io::Result<()> {
         let (from_size, to_size) = (self.element.size(), element.size());
         let count = into.len() / to_size;
-        // Values are read to the end and widened to the beginning: each is overwritten after it was widened.
+        // Values are read to the end of `into` and widened to its beginning, so each is overwritten only after it was widened.
         let start = (to_size - from_size) * count;
         self.from.read_exact(&mut into[start..])?;
         if self.element != element {
@@ -42,7 +42,7 @@ impl<'v> Values<'v> {
         Ok(())
     }
 
-    /// The error of a file that is written, where these could not be read.
+    /// The error for a file that was being written when the new values could not be read.
     pub(crate) fn unread(file: &Path, cause: io::Error) -> Error {
         let (what, advice) = ("new values could not be read", "a file that was there is unchanged");
         Error::new(ErrorKind::Io, file.display(), what, advice).because(cause)

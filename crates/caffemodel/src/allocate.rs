@@ -1,63 +1,65 @@
-//! Every allocation of reading is made here, and gives an error if there is no memory.
+//! The allocations of reading, which return an error if there is no memory.
 
 use std::fmt::{self, Display, Write};
 
-/// There was no memory for so many bytes.
+/// No memory was there for so many bytes.
 #[derive(Debug)]
-pub(crate) struct NoRoom(pub usize);
+pub(crate) struct NoMemory(pub usize);
 
-pub(crate) fn for_one<T>(items: &mut Vec<T>) -> Result<(), NoRoom> {
-    items.try_reserve(1).map_err(|_| NoRoom(size_of::<T>()))
+/// Reserves memory for one more item.
+pub(crate) fn reserve_one<T>(items: &mut Vec<T>) -> Result<(), NoMemory> {
+    items.try_reserve(1).map_err(|_| NoMemory(size_of::<T>()))
 }
 
-pub(crate) fn one<T>(item: T) -> Result<Vec<T>, NoRoom> {
+/// A vector of one item.
+pub(crate) fn one<T>(item: T) -> Result<Vec<T>, NoMemory> {
     let mut one = Vec::new();
-    one.try_reserve_exact(1).map_err(|_| NoRoom(size_of::<T>()))?;
+    one.try_reserve_exact(1).map_err(|_| NoMemory(size_of::<T>()))?;
     one.push(item);
     Ok(one)
 }
 
-/// In an array, because a full vector becomes one without an allocation.
-pub(crate) fn boxed<T>(item: T) -> Result<Box<[T; 1]>, NoRoom> {
-    one(item)?.try_into().map_err(|_| NoRoom(size_of::<T>()))
+/// A boxed array, because a full vector becomes one without another allocation.
+pub(crate) fn boxed<T>(item: T) -> Result<Box<[T; 1]>, NoMemory> {
+    one(item)?.try_into().map_err(|_| NoMemory(size_of::<T>()))
 }
 
-pub(crate) fn copy(items: &[i64]) -> Result<Vec<i64>, NoRoom> {
+pub(crate) fn copy(items: &[i64]) -> Result<Vec<i64>, NoMemory> {
     let mut copy = Vec::new();
-    copy.try_reserve_exact(items.len()).map_err(|_| NoRoom(size_of_val(items)))?;
+    copy.try_reserve_exact(items.len()).map_err(|_| NoMemory(size_of_val(items)))?;
     copy.extend_from_slice(items);
     Ok(copy)
 }
 
-pub(crate) fn zeros(length: usize) -> Result<Vec<u8>, NoRoom> {
+pub(crate) fn zeros(length: usize) -> Result<Vec<u8>, NoMemory> {
     let mut zeros = Vec::new();
-    zeros.try_reserve_exact(length).map_err(|_| NoRoom(length))?;
+    zeros.try_reserve_exact(length).map_err(|_| NoMemory(length))?;
     zeros.resize(length, 0);
     Ok(zeros)
 }
 
-pub(crate) fn text(words: &dyn Display) -> Result<String, NoRoom> {
+pub(crate) fn text(words: &dyn Display) -> Result<String, NoMemory> {
     let mut text = Growing { text: String::new(), refused: 0 };
     match write!(text, "{words}") {
         Ok(()) => Ok(text.text),
-        Err(_) => Err(NoRoom(text.refused)),
+        Err(_) => Err(NoMemory(text.refused)),
     }
 }
 
 /// Percent-encodes bytes that are no UTF-8, NULs, and each `%` before two hexadecimal digits.
-pub(crate) fn escaped(bytes: Vec<u8>) -> Result<String, NoRoom> {
+pub(crate) fn escaped(bytes: Vec<u8>) -> Result<String, NoMemory> {
     let mut length = Length(0);
-    // Counting does not fail.
+    // Writing to a `Length` cannot fail.
     let _ = write!(length, "{}", Escaped(&bytes));
     if length.0 == bytes.len() {
-        // Nothing is to be escaped: all of it is UTF-8.
+        // No byte is escaped, so all of it is UTF-8.
         return Ok(String::from_utf8(bytes).unwrap_or_default());
     }
     let mut exact = Growing { text: String::new(), refused: 0 };
-    exact.text.try_reserve_exact(length.0).map_err(|_| NoRoom(length.0))?;
+    exact.text.try_reserve_exact(length.0).map_err(|_| NoMemory(length.0))?;
     match write!(exact, "{}", Escaped(&bytes)) {
         Ok(()) => Ok(exact.text),
-        Err(_) => Err(NoRoom(exact.refused)),
+        Err(_) => Err(NoMemory(exact.refused)),
     }
 }
 
@@ -93,7 +95,7 @@ impl Write for Length {
 
 struct Growing {
     text: String,
-    /// Bytes without room.
+    /// Bytes for which there was no memory.
     refused: usize,
 }
 
