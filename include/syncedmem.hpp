@@ -2,7 +2,7 @@
  * libsyncedmem for C++11 and later, without Caffe. SPDX-License-Identifier: BSD-2-Clause
  *
  * One header-only class over the C API of syncedmem.h. It owns its object. Failures are exceptions: out_of_memory,
- * std::invalid_argument, or error with another status; a function names the statuses of its own.
+ * std::invalid_argument, or error with another status; each function lists the statuses of its own.
  *
  *     syncedmem::SyncedMemory weights(1000 * sizeof(float));
  *     float* w = weights.mutable_cpu_data<float>();   // zeros
@@ -68,7 +68,7 @@ inline void check(syncedmem_status_t status) {
   }
 }
 
-/// Whether CUDA can be used. Loads the driver if that has not happened yet.
+/// Whether CUDA can be used. Loads the driver if it is not loaded yet.
 inline bool has_cuda() noexcept { return syncedmem_cuda_status(nullptr) == SYNCEDMEM_SUCCESS; }
 
 /// The driver's version and its devices, or why no GPU can be used: a static string.
@@ -127,7 +127,7 @@ class SyncedMemory : public CaffeHeads<void> {
   /// The handle, for the C API. This object still owns it.
   syncedmem_t* get() const noexcept { return handle_; }
 
-  /// Gives the handle up: the caller destroys it with syncedmem_destroy.
+  /// Transfers ownership of the handle to the caller, who destroys it with syncedmem_destroy.
   syncedmem_t* release() noexcept {
     syncedmem_t* handle = handle_;
     handle_ = nullptr;
@@ -161,7 +161,7 @@ class SyncedMemory : public CaffeHeads<void> {
     return static_cast<T*>(answer(syncedmem_mutable_cpu_data));
   }
 
-  /// The host data, for writing all of it: neither zeroed nor copied.
+  /// The host data, to be overwritten: neither zeroed nor copied.
   template <typename T = void>
   T* overwrite_cpu_data() {
     return static_cast<T*>(answer(syncedmem_overwrite_cpu_data));
@@ -179,7 +179,7 @@ class SyncedMemory : public CaffeHeads<void> {
     return static_cast<T*>(answer(syncedmem_mutable_gpu_data));
   }
 
-  /// The device data, for writing all of it: neither zeroed nor copied.
+  /// The device data, to be overwritten: neither zeroed nor copied.
   template <typename T = void>
   T* overwrite_gpu_data() {
     return static_cast<T*>(answer(syncedmem_overwrite_gpu_data));
@@ -245,7 +245,7 @@ class SyncedMemory : public CaffeHeads<void> {
     return to_dlpack(side, access, code, static_cast<std::uint8_t>(8 * sizeof(T)), shape, versioned);
   }
 
-  /// As above, for every type that DLPack has a code for.
+  /// Does the same for any type that has a code of DLPack.
   void* to_dlpack(syncedmem_side_t side, syncedmem_access_t access, std::uint8_t type_code, std::uint8_t type_bits,
                   const std::vector<std::int64_t>& shape, bool versioned = true) {
     void* tensor = nullptr;
@@ -288,7 +288,7 @@ class SyncedMemory : public CaffeHeads<void> {
 
 inline void swap(SyncedMemory& a, SyncedMemory& b) noexcept { a.swap(b); }
 
-/// The account so far.
+/// The account in numbers.
 inline syncedmem_stats_t stats() {
   syncedmem_stats_t stats = syncedmem_stats_t();
   stats.size = sizeof stats;
@@ -296,7 +296,7 @@ inline syncedmem_stats_t stats() {
   return stats;
 }
 
-/// A short report of this process: its memory, its ten largest holders, and counts of what was done.
+/// A short report of this process: calls of Caffe's functions, memory now and at the peak, and counts of operations.
 inline std::string report() {
   std::string text;
   std::size_t length = 0;
@@ -363,7 +363,7 @@ inline syncedmem_accounting_t accounting() { return answer_of(syncedmem_get_acco
 inline void set_device_check(bool on) { check(syncedmem_set_device_check(on)); }
 inline bool device_check() { return answer_of(syncedmem_get_device_check); }
 
-/// Number of accesses with another device current than that of the data.
+/// Number of accesses while another device than that of the data was current.
 inline std::uint64_t device_mismatches() { return answer_of(syncedmem_device_mismatches); }
 
 }  // namespace syncedmem

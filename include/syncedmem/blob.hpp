@@ -18,7 +18,7 @@
  *
  * Threads. Const functions may run on many threads at once; others need the blob, and the memory that it shares, alone.
  *
- * Differences from Caffe's class, each of which mends a fault: docs/blob.md lists them.
+ * Differences from Caffe's class, each of which fixes a fault, are listed in docs/blob.md.
  */
 
 #ifndef SYNCEDMEM_BLOB_HPP
@@ -57,7 +57,7 @@ struct element_type<unsigned int> : std::integral_constant<syncedmem_type_t, SYN
 template <typename Dtype>
 class Blob {
  public:
-  /// Without a shape: no axes, count 0, and no memory before Reshape.
+  /// A blob without a shape: no axes, count 0, and no memory before Reshape.
   Blob() : count_(0) {
     syncedmem_blob_t* blob = nullptr;
     check(syncedmem_blob_create(element_type<Dtype>::value, &blob));
@@ -69,7 +69,7 @@ class Blob {
   Blob(const Blob&) = delete;
   Blob& operator=(const Blob&) = delete;
 
-  /// The handle, for the C API. Shape and sharing are changed by this class alone, which keeps a copy of them.
+  /// The handle, for the C API. Change shape and sharing by this class only, which keeps a copy of them.
   syncedmem_blob_t* get() const noexcept { return blob_.get(); }
 
   // --- the shape ------------------------------------------------------------------------------
@@ -90,18 +90,18 @@ class Blob {
   int shape(int index) const { return is_axis(index) ? at(index) : answer(syncedmem_blob_shape, index); }
   int num_axes() const { return static_cast<int>(shape_.size()); }
   int count() const { return count_; }
-  /// The product of the axes from `start_axis` to `end_axis`, without the last.
+  /// The product of the axes from `start_axis` up to `end_axis`, exclusive.
   int count(int start_axis, int end_axis) const { return answer(syncedmem_blob_count_axes, start_axis, end_axis); }
   int count(int start_axis) const { return count(start_axis, num_axes()); }
 
-  /// Such as "2 3 4 5 (120)".
+  /// The shape as text, such as "2 3 4 5 (120)".
   std::string shape_string() const {
     char text[SYNCEDMEM_BLOB_SHAPE_STRING_BYTES];
     check(syncedmem_blob_shape_string(get(), text, sizeof text));
     return text;
   }
 
-  /// The axis counted from 0, of one that may be counted from -1 backwards.
+  /// Converts an axis that may be counted from -1 backwards to one counted from 0.
   int CanonicalAxisIndex(int axis_index) const {
     answer(syncedmem_blob_shape, axis_index);  // refuses another axis
     return axis_index < 0 ? axis_index + num_axes() : axis_index;
@@ -118,7 +118,7 @@ class Blob {
 
   // --- places and elements --------------------------------------------------------------------
 
-  /// The place of an element, of at most four axes. An index may be one past its axis.
+  /// The place of an element of a blob of at most four axes. An index may be one past its axis.
   int offset(int n, int c = 0, int h = 0, int w = 0) const {
     return answer(syncedmem_blob_legacy_offset, n, c, h, w);
   }
@@ -183,7 +183,7 @@ class Blob {
     check(syncedmem_blob_copy_from(get(), copy_diff ? SYNCEDMEM_DIFF : SYNCEDMEM_DATA, source.get(), false));
   }
 
-  // --- mathematics, on the side that is current; of float and double ---------------------------
+  // --- mathematics, on the side that is current; for float and double --------------------------
 
   /// Subtracts the diff from the data. Throws error (INVALID_STATE: the data was never touched).
   void Update() { check(syncedmem_blob_update(get())); }
@@ -209,11 +209,11 @@ class Blob {
     return equals;
   }
 
-  /// Takes shape, data and, if the message has it, diff. Doubles win over floats. Without `reshape` the shapes have to be
+  /// Reads shape, data and, if the message has one, diff. Doubles win over floats. Without `reshape` the shapes have to be
   /// equal. Throws std::invalid_argument, and out_of_memory, after which the blob may have the new shape.
   template <typename Proto>
   void FromProto(const Proto& proto, bool reshape = true) {
-    // A blob of that shape finds out first whether it can be, and how many values it needs.
+    // Makes a blob of that shape first, which refuses a bad shape and counts the values that are needed.
     Blob wanted;
     wanted.reshape(dims_of(proto));
     if (!reshape && !ShapeEquals(proto)) {
@@ -261,7 +261,7 @@ class Blob {
     void operator()(syncedmem_blob_t* blob) const noexcept { syncedmem_blob_destroy(blob); }
   };
 
-  /// Gives held memory up, with its C++ object.
+  /// Ends the ownership of held memory, and deletes its C++ object.
   struct Release {
     void operator()(SyncedMemory* memory) const noexcept {
       syncedmem_blob_release_memory(memory->release());
@@ -271,7 +271,7 @@ class Blob {
 
   [[noreturn]] static void refuse(const std::string& sentence) { throw std::invalid_argument(sentence); }
 
-  // The axes from 0 on, without a call. The C API has the rules for all others.
+  // Axes counted from 0 need no call. The C API has the rules for all others.
   bool is_axis(int index) const { return 0 <= index && index < num_axes(); }
   int at(int index) const { return shape_[static_cast<std::size_t>(index)]; }
 
@@ -284,7 +284,7 @@ class Blob {
   }
 
   void reshape(const Dims& dims) {
-    // What can fail comes first.
+    // Every step that can fail comes before the first change.
     shape_.reserve(dims.size());
     check(syncedmem_blob_reshape(get(), dims.size(), dims.data()));
     shape_.assign(dims.begin(), dims.end());
@@ -300,7 +300,7 @@ class Blob {
     hold(SYNCEDMEM_DIFF);
   }
 
-  /// Lets the pointer of an array follow its memory.
+  /// Updates the pointer of an array after its memory may have changed.
   void hold(syncedmem_array_t array) {
     std::shared_ptr<SyncedMemory>& held = memories_[array];
     syncedmem_t* memory = nullptr;

@@ -9,7 +9,7 @@
  *     weights->Resize(2, 3);
  *     float* w = weights->mutable_data<float>();   // zeros
  *
- * Every failure throws EnforceNotMet, or what a constructor of the caller's own type threw. Const functions of a tensor or
+ * Every failure throws EnforceNotMet, or the exception that a constructor of the caller's own type threw. Const functions of a tensor or
  * blob may run on many threads at once, others need it alone; a workspace is safe from all threads.
  */
 

@@ -1,11 +1,11 @@
 /*
  * Caffe's names for syncedmem/blob.hpp. Part of libsyncedmem. SPDX-License-Identifier: BSD-2-Clause
  *
- * Include it in the place of caffe/blob.hpp and caffe/syncedmem.hpp.
+ * Include it in place of caffe/blob.hpp and caffe/syncedmem.hpp.
  *
- * caffe::Blob is a class of its own with every public member of Caffe's: it may be declared ahead, instantiated explicitly,
- * derived from, and found by its arguments. Caffe's protected members, such as data_ and shape_, are not there.
- * caffe::SyncedMemory is another name of syncedmem::SyncedMemory, and cannot be declared ahead.
+ * caffe::Blob is a class with every public member of Caffe's: it may be forward-declared, instantiated explicitly, derived
+ * from, and found by argument-dependent lookup. Caffe's protected members, such as data_ and shape_, are not there.
+ * caffe::SyncedMemory is an alias of syncedmem::SyncedMemory, and cannot be forward-declared.
  */
 
 #ifndef SYNCEDMEM_BLOB_COMPAT_HPP
@@ -26,7 +26,7 @@ using std::string;
 using std::vector;
 using syncedmem::SyncedMemory;
 
-/// A class of this namespace, where an alias could not be declared ahead.
+/// A class, because an alias could not be forward-declared.
 template <typename Dtype>
 class Blob : public syncedmem::Blob<Dtype> {
  public:

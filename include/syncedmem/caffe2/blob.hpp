@@ -20,7 +20,7 @@ class Blob {
  public:
   typedef void (*DestroyCall)(void*);
 
-  /// Empty, and without a handle until something is put in.
+  /// An empty blob, which has no handle until it gets a value.
   Blob() noexcept : handle_(nullptr), is_of_workspace_(false) {}
   Blob(Blob&& other) noexcept : Blob() { swap(other); }
   Blob& operator=(Blob&& other) noexcept {
@@ -82,7 +82,7 @@ class Blob {
     if (handle_ != nullptr) detail::check(syncedmem_typed_blob_reset(handle_, nullptr, nullptr, nullptr, nullptr));
   }
 
-  /// Refers to a value of the caller's, who ends it after the blob's use.
+  /// Refers to a value of the caller's, who ends it when the blob no longer uses it.
   template <class T>
   typename std::remove_const<T>::type* ShareExternal(typename std::remove_const<T>::type* value) {
     ShareExternal(value, TypeMeta::Make<typename std::remove_const<T>::type>());
@@ -93,8 +93,8 @@ class Blob {
     return value;
   }
 
-  /// Leaves the value's end to the caller; the blob goes on to refer to it. Returns the function that ends it: null for a
-  /// value that the blob did not own, or that another language made.
+  /// Leaves the value's end to the caller; the blob still refers to it. Returns the function that ends it: null for a value
+  /// that the blob did not own, or that another language made.
   DestroyCall Release() {
     void* value = nullptr;
     void* deleter = nullptr;
@@ -112,13 +112,13 @@ class Blob {
     }
   }
 
-  /// The handle, for the C API. This blob still holds it.
+  /// The handle, for the C API. This blob still owns it.
   syncedmem_typed_blob_t* c() { return made(); }
 
  private:
   friend class Workspace;
 
-  /// The blob of a workspace, which is the same object as long as the handle has holders.
+  /// The C++ object of a workspace's blob: the same one as long as the handle has references.
   static Blob* of(syncedmem_typed_blob_t* handle) {
     void* attached = nullptr;
     detail::check(syncedmem_typed_blob_attach(handle, nullptr, nullptr, nullptr, &attached));
@@ -156,7 +156,7 @@ class Blob {
   }
 
   syncedmem_typed_blob_t* handle_;
-  /// Then the workspace's blob owns this one, and not the other way round.
+  /// True if the workspace's blob owns this object, and not the other way round.
   bool is_of_workspace_;
 };
 

@@ -1,11 +1,12 @@
 /*
  * Caffe2's names for syncedmem/caffe2.hpp. SPDX-License-Identifier: BSD-2-Clause
  *
- * For code written for Caffe2 v0.8.1: the classes in namespace caffe2, its flags and its macros. docs/caffe2.md lists what is
- * served of each header of caffe2/core/. Nets, operators and logs are not: include glog's header for LOG, VLOG and CHECK.
+ * For code written for Caffe2 v0.8.1: the classes in namespace caffe2, its flags and its macros. docs/caffe2.md lists the names
+ * of each header of caffe2/core/ that are there. Nets, operators and logs are not: include glog's header for LOG and CHECK.
  *
- * Include it in the place of Caffe2's headers, before caffe2.hpp or without it, in each file that passes the classes on: those
- * of caffe2.hpp alone are others. A program that links libcaffe2 or libtorch has these names already, and includes caffe2.hpp.
+ * Include it in place of Caffe2's headers, before caffe2.hpp or without it, in every file that shares the classes: those of
+ * caffe2.hpp alone are different types. A program that links libcaffe2 or libtorch has these names already, and includes
+ * caffe2.hpp.
  *
  * If caffe2/proto/caffe2.pb.h is found, it is included, and its DeviceOption and DeviceType are used.
  */
@@ -51,7 +52,7 @@ using std::vector;
 
 inline bool HasCudaGPU() { return syncedmem_cuda_status(nullptr) == SYNCEDMEM_SUCCESS; }
 
-/// What `parts` print, one after the other.
+/// The concatenated output of `parts`.
 template <typename... Parts>
 string MakeString(const Parts&... parts) {
   std::ostringstream text;
@@ -60,7 +61,7 @@ string MakeString(const Parts&... parts) {
   return text.str();
 }
 
-/// The printed items of `all` with `delimiter` between them.
+/// The output of the items of `all`, with `delimiter` between them.
 template <class Container>
 string Join(const string& delimiter, const Container& all) {
   std::ostringstream text;
@@ -107,7 +108,7 @@ struct ReportMemory {
 
 }  // namespace detail
 
-// They have no state of their own, so that each translation unit may have them.
+// They have no state, so each translation unit may have its own.
 const detail::KeepOnShrink FLAGS_caffe2_keep_on_shrink = {};
 const detail::MaxKeepOnShrink FLAGS_caffe2_max_keep_on_shrink_memory = {};
 const detail::ReportMemory FLAGS_caffe2_report_cpu_memory_usage = {};
@@ -117,13 +118,13 @@ namespace enforce_detail {
 
 struct EnforceOK {};
 
-/// What a checker returns: EnforceOK, or the text of what is wrong.
+/// The result of a checker: EnforceOK, or a message.
 class EnforceFailMessage {
  public:
   EnforceFailMessage(EnforceOK) : is_bad_(false) {}
   EnforceFailMessage(string message) : is_bad_(true), message_(std::move(message)) {}
   bool bad() const { return is_bad_; }
-  /// With the text of the macro's caller behind it.
+  /// The message, followed by the text of the macro's caller.
   string message(const string& more) const { return more.empty() ? message_ : message_ + ". " + more; }
 
  private:
@@ -152,7 +153,7 @@ SYNCEDMEM_CAFFE2_CHECKER(LessEquals, <=)
 }  // namespace enforce_detail
 }  // namespace caffe2
 
-// With gflags, Caffe2 has its flags outside of its namespace, too.
+// With gflags, Caffe2's flags are outside of its namespace too.
 using caffe2::FLAGS_caffe2_keep_on_shrink;
 using caffe2::FLAGS_caffe2_max_keep_on_shrink_memory;
 using caffe2::FLAGS_caffe2_report_cpu_memory_usage;
@@ -168,7 +169,7 @@ using caffe2::FLAGS_caffe2_report_cpu_memory_usage;
 // Types are known without it.
 #define CAFFE_KNOWN_TYPE(T) static_assert(sizeof(T) > 0, "a complete type")
 
-// The first of several arguments, and the others with an empty text behind them: macros of C++11 take one argument at least.
+// The first of several arguments, and the others followed by an empty text: macros of C++11 take at least one argument.
 #define SYNCEDMEM_CAFFE2_FIRST_(first, ...) first
 #define SYNCEDMEM_CAFFE2_FIRST(...) SYNCEDMEM_CAFFE2_FIRST_(__VA_ARGS__, "")
 #define SYNCEDMEM_CAFFE2_REST_(first, ...) __VA_ARGS__

@@ -23,7 +23,7 @@ SYNCEDMEM_CAFFE2_BEGIN
 #ifndef SYNCEDMEM_CAFFE2_MESSAGES
 enum DeviceType { CPU = 0, CUDA = 1 };
 
-/// Where an operator runs. With Caffe2's messages (see compat.hpp) theirs takes its place.
+/// The device of an operator. With Caffe2's messages (see compat.hpp) their class is used instead.
 class DeviceOption {
  public:
   std::int32_t device_type() const { return device_type_; }
@@ -103,7 +103,7 @@ class CPUContext final {
     return *random_generator_;
   }
 
-  /// Zeros, aligned to at least gCaffe2Alignment, in the library's account; and what frees them.
+  /// Zeros, aligned to at least gCaffe2Alignment and counted in the library's account; and the function that frees them.
   static std::pair<void*, MemoryDeleter> New(std::size_t nbytes) {
     return std::make_pair(detail::answer<void*>(syncedmem_cpu_new, nbytes), MemoryDeleter(Delete));
   }
@@ -152,7 +152,7 @@ class CUDAContext final {
   explicit CUDAContext(const DeviceOption& option) : gpu_id_(option.cuda_gpu_id()) {}
 
   int cuda_gpu_id() const { return gpu_id_; }
-  /// Selects nothing: memory is made on the device of the thread's CUDA context, which cudaSetDevice selects.
+  /// Does nothing: memory is made on the device of the thread's CUDA context, which cudaSetDevice selects.
   void SwitchToDevice(int /*stream_id*/ = 0) {}
   void FinishDeviceComputation() {}
 

@@ -12,8 +12,8 @@
 
 #include "syncedmem_caffe2.h"
 
-// The namespace of all classes: under compat.hpp caffe2, where code of Caffe2's may declare them ahead, and syncedmem::caffe2
-// is another name of it.
+// The namespace of all classes is syncedmem::caffe2. With compat.hpp it is caffe2, where code written for Caffe2 may
+// forward-declare them, and syncedmem::caffe2 is an alias.
 #ifdef SYNCEDMEM_CAFFE2_COMPAT_HPP
 namespace caffe2 {}
 namespace syncedmem {
@@ -36,7 +36,7 @@ SYNCEDMEM_CAFFE2_BEGIN
 class EnforceNotMet : public std::exception {
  public:
   EnforceNotMet(syncedmem_status_t status, std::string message) : status_(status), msg_stack_{message}, msg_(std::move(message)) {}
-  /// A condition in code.
+  /// A condition in code that was false.
   EnforceNotMet(const char* file, int line, const char* condition, const std::string& message)
       : EnforceNotMet(SYNCEDMEM_ERROR_INVALID_STATE, "[enforce fail at " + name_of(file) + ":" + std::to_string(line) + "] " +
                                                          condition + ". " + message) {}
@@ -64,7 +64,7 @@ class EnforceNotMet : public std::exception {
 namespace detail {
 
 /// The exception that a constructor or assignment of the caller's type threw in a call of the library on this thread. No
-/// exception crosses the library, so it waits here for `check`.
+/// exception crosses the library, so `check` throws it again.
 inline std::exception_ptr& pending() {
   static thread_local std::exception_ptr thrown;
   return thrown;
@@ -81,7 +81,7 @@ inline void check(syncedmem_status_t status) {
   throw EnforceNotMet(status, syncedmem_last_error());
 }
 
-/// What a function of the C API writes behind its arguments.
+/// The result that a function of the C API writes through its last argument.
 template <typename Answer, typename Function, typename... Arguments>
 Answer answer(Function* function, Arguments... arguments) {
   Answer answer = Answer();

@@ -44,14 +44,14 @@ inline TIndex product(const std::vector<TIndex>& dims, int begin, int end) {
   return product;
 }
 
-/// Such as "2,3,".
+/// The dimensions as text, such as "2,3,".
 inline std::string text_of(const std::vector<TIndex>& dims) {
   std::string text;
   for (const TIndex dim : dims) text += std::to_string(dim) + ",";
   return text;
 }
 
-/// The dimensions as the vector that `Tensor::dims` refers to. It belongs to the tensor, whichever language changes that.
+/// The vector of dimensions that `Tensor::dims` refers to. It belongs to the tensor, and follows changes by any language.
 class Dims {
  public:
   static const std::vector<TIndex>& of(syncedmem_tensor_t* tensor) {
@@ -98,11 +98,11 @@ inline TIndex size_to_dim_(int k, const std::vector<TIndex>& dims) { return deta
 
 inline std::vector<TIndex> ToVectorTIndex(const std::vector<int>& dims) { return std::vector<TIndex>(dims.begin(), dims.end()); }
 
-/// Items of one type in contiguous memory on the side of `Context`, allocated by mutable_data. It is exactly its handle.
+/// Items of one type in contiguous memory on the side of `Context`, allocated by mutable_data. The object is just its handle.
 template <class Context>
 class Tensor {
  public:
-  /// No shape yet: size() is -1.
+  /// A tensor without a shape: size() is -1.
   Tensor() : handle_(nullptr) { detail::check(syncedmem_tensor_create(Context::kSide, &handle_)); }
   explicit Tensor(const std::vector<TIndex>& dims) : Tensor() { Resize(dims); }
   explicit Tensor(const std::vector<int>& dims) : Tensor() { Resize(dims); }
@@ -151,7 +151,7 @@ class Tensor {
     detail::check(syncedmem_tensor_extend(handle_, num, growth_percent));
   }
 
-  /// Makes room for the items of the dimensions `capacity`, and keeps shape and items.
+  /// Allocates memory for the items of the dimensions `capacity`, and keeps shape and items.
   template <class T, class ContextForCopy>
   void Reserve(const std::vector<T>& capacity, ContextForCopy*) {
     const std::vector<TIndex> dims(capacity.begin(), capacity.end());
@@ -161,7 +161,7 @@ class Tensor {
   /// Cuts the first dimension. Memory and items stay where they are.
   void Shrink(TIndex outer_dim) { detail::check(syncedmem_tensor_shrink(handle_, outer_dim)); }
 
-  /// Takes other dimensions; of none it is a scalar. Memory is freed if it is too small, or by the FLAGS of compat.hpp.
+  /// Sets other dimensions; without any the tensor is a scalar. Memory is freed if it is too small, or by the FLAGS of compat.hpp.
   template <typename T>
   void Resize(const std::vector<T>& dims) {
     const std::vector<TIndex> wide(dims.begin(), dims.end());
@@ -169,7 +169,7 @@ class Tensor {
   }
   template <typename... Dims>
   void Resize(Dims... dims) {
-    // One more, because no array is empty.
+    // One more item, because no array is empty.
     const TIndex all[] = {static_cast<TIndex>(dims)..., 0};
     detail::check(syncedmem_tensor_resize(handle_, static_cast<std::int32_t>(sizeof...(dims)), all));
   }
@@ -178,13 +178,13 @@ class Tensor {
     Resize(source.dims());
   }
 
-  /// Takes other dimensions of the same number of items.
+  /// Sets other dimensions of the same number of items.
   void Reshape(const std::vector<TIndex>& dims) {
     detail::check(syncedmem_tensor_reshape(handle_, ndim_of(dims), dims.data()));
   }
   void Reshape(const std::vector<int>& dims) { Reshape(ToVectorTIndex(dims)); }
 
-  /// Gives the memory up, and keeps shape and type.
+  /// Releases the memory, and keeps shape and type.
   void FreeMemory() { detail::check(syncedmem_tensor_free_memory(handle_)); }
 
   /// Exchanges everything with another tensor.
@@ -196,8 +196,8 @@ class Tensor {
   /// Uses the caller's memory, of `capacity` bytes or, if that is 0, as many as the items need. `deleter` is called with it
   /// once no tensor uses it.
   ///
-  /// Compat: Caffe2's operators pass a number of items. A capacity below the items' bytes, but not below their number, is
-  /// taken for 0.
+  /// Compat: Caffe2's operators pass a number of items as `capacity`. A capacity below the items' bytes, but not below their
+  /// number, counts as 0.
   template <typename T, typename Deleter = std::nullptr_t>
   void ShareExternalPointer(T* source, std::size_t capacity = 0, Deleter deleter = nullptr) {
     ShareExternalPointer(source, TypeMeta::Make<T>(), capacity, std::move(deleter));
@@ -224,7 +224,7 @@ class Tensor {
     return static_cast<const T*>(detail::answer<const void*>(syncedmem_tensor_data, handle_, &TypeMeta::c<T>()));
   }
 
-  /// Allocates memory unless there is some that serves items of the type; null for size 0.
+  /// The items, for reading and writing. Allocates memory if there is none for items of the type; null for size 0.
   void* raw_mutable_data(const TypeMeta& meta) { return mutable_data(&meta.c()); }
   void* raw_mutable_data() { return mutable_data(nullptr); }
   template <typename T>
@@ -241,7 +241,7 @@ class Tensor {
   const std::vector<TIndex>& dims() const { return detail::Dims::of(handle_); }
   TIndex size_from_dim(int k) const { return size_from_dim_(k, dims()); }
   TIndex size_to_dim(int k) const { return size_to_dim_(k, dims()); }
-  /// The product of the dimensions between both.
+  /// The product of the dimensions between the two.
   TIndex size_between_dim(int k, int l) const { return detail::product(dims(), (k < l ? k : l) + 1, k < l ? l : k); }
   int canonical_axis_index(int axis_index) const { return canonical_axis_index_(axis_index, ndim()); }
   TIndex dim(int i) const { return detail::product(dims(), i, i + 1); }
@@ -261,12 +261,12 @@ class Tensor {
     return text + " and type " + meta().name() + " and dimension (" + detail::text_of(dims()) + ").";
   }
 
-  /// The handle, for the C API. This tensor still holds it.
+  /// The handle, for the C API. This tensor still owns it.
   syncedmem_tensor_t* c() const noexcept { return handle_; }
 
  private:
   static std::int32_t ndim_of(const std::vector<TIndex>& dims) {
-    // More than that fails as so many.
+    // The C API refuses so many dimensions too.
     return static_cast<std::int32_t>(std::min<std::size_t>(dims.size(), std::numeric_limits<std::int32_t>::max()));
   }
 
@@ -326,7 +326,7 @@ class TensorPrinter {
 };
 
 namespace detail {
-/// A blob that holds a tensor holds a pointer to its handle, in each language.
+/// The value of a blob that holds a tensor is a pointer to the tensor's handle, in each language.
 template <class Context>
 struct known<Tensor<Context>> : std::false_type {
   static void write(syncedmem_typemeta_t* meta) { check(syncedmem_tensor_typemeta(Context::kSide, meta)); }

@@ -40,13 +40,13 @@ inline std::string Demangle(const char* name) {
 
 namespace detail {
 
-/// What every language knows of `T`: specializations write its id and functions.
+/// The id and functions of a `T` that every language knows, which specializations write.
 template <typename T>
 struct known : std::false_type {
   static void write(syncedmem_typemeta_t*) {}
 };
 
-/// A type of elements. `char` and `long long` are none: they are types of C++ alone.
+/// A type of elements. `char` and `long long` are not among them, because only C++ has them.
 template <syncedmem_type_t number>
 struct known_element : std::true_type {
   static void write(syncedmem_typemeta_t* meta) { check(syncedmem_typemeta(number, meta)); }
@@ -84,7 +84,7 @@ struct is_plain
 /// The type of a tensor's items or of a blob's value. Every type has one; none needs to be registered.
 class TypeMeta {
  public:
-  /// These return false after an exception, which `detail::pending` then holds.
+  /// Functions of a type. They return false after an exception, which `detail::pending` then holds.
   typedef bool (*PlacementNew)(void*, std::size_t);
   typedef bool (*TypedCopy)(const void*, void*, std::size_t);
   typedef void (*TypedDestructor)(void*, std::size_t);
@@ -171,7 +171,7 @@ class TypeMeta {
     return false;
   }
 
-  /// The same, for the C API.
+  /// The type for the C API.
   const syncedmem_typemeta_t& c() const noexcept { return c_; }
   template <typename T>
   static const syncedmem_typemeta_t& c() {

@@ -21,7 +21,7 @@
 
 SYNCEDMEM_CAFFE2_BEGIN
 
-/// Named blobs, over those of a parent, which lives as long as this. Any number of threads may use it at once.
+/// Named blobs, over those of a parent, which lives at least as long. Any number of threads may use a workspace at once.
 ///
 /// A `Blob*` is valid until the blob is removed, or its workspace ends in every language; HoldBlob keeps it beyond that.
 class Workspace {
@@ -32,11 +32,11 @@ class Workspace {
   Workspace(const std::string& root_folder, const Workspace* shared) : root_folder_(root_folder), handle_(nullptr) {
     detail::check(syncedmem_workspace_create(shared == nullptr ? nullptr : shared->c(), &handle_));
   }
-  /// Only those blobs of `shared` are visible here: from the name here to the name there.
+  /// A workspace that sees only those blobs of `shared`: from the name here to the name there.
   Workspace(const Workspace* shared, const std::unordered_map<std::string, std::string>& forwarded_blobs) : Workspace() {
     AddBlobMapping(shared, forwarded_blobs);
   }
-  /// One more holder of a workspace that C or Python has made.
+  /// A reference to a workspace that C or Python has made.
   explicit Workspace(syncedmem_workspace_t* workspace) : root_folder_("."), handle_(workspace) {
     detail::check(syncedmem_workspace_retain(workspace));
   }
@@ -48,20 +48,20 @@ class Workspace {
 
   /// The blob of that name, here or in a parent, or a new one here.
   Blob* CreateBlob(const std::string& name) {
-    return lent(detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_create_blob, handle_, name.c_str()));
+    return cpp_object(detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_create_blob, handle_, name.c_str()));
   }
   /// The blob of that name here, or a new one, which hides that of a parent.
   Blob* CreateLocalBlob(const std::string& name) {
-    return lent(detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_create_local_blob, handle_, name.c_str()));
+    return cpp_object(detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_create_local_blob, handle_, name.c_str()));
   }
 
   /// The blob of that name, here or in a parent; null if there is none.
-  Blob* GetBlob(const std::string& name) { return lent(found(name)); }
-  const Blob* GetBlob(const std::string& name) const { return lent(found(name)); }
+  Blob* GetBlob(const std::string& name) { return cpp_object(found(name)); }
+  const Blob* GetBlob(const std::string& name) const { return cpp_object(found(name)); }
   bool HasBlob(const std::string& name) const {
     return detail::answer<bool>(syncedmem_workspace_has_blob, handle_, name.c_str());
   }
-  /// As GetBlob; the blob lives as long as the pointer, also once it is removed.
+  /// As GetBlob, but the blob lives as long as the pointer, even if it is removed.
   std::shared_ptr<Blob> HoldBlob(const std::string& name) const {
     const std::shared_ptr<syncedmem_typed_blob_t> held(found(name), syncedmem_typed_blob_destroy);
     return held ? std::shared_ptr<Blob>(held, Blob::of(held.get())) : nullptr;
@@ -74,7 +74,7 @@ class Workspace {
 
   /// Gives a blob of this workspace another name, which is visible nowhere.
   Blob* RenameBlob(const std::string& old_name, const std::string& new_name) {
-    return lent(detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_rename_blob, handle_, old_name.c_str(), new_name.c_str()));
+    return cpp_object(detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_rename_blob, handle_, old_name.c_str(), new_name.c_str()));
   }
 
   /// Makes blobs of `parent` visible here: from the name here to the name there.
@@ -114,7 +114,7 @@ class Workspace {
     std::cerr << text.str();
   }
 
-  /// The handle, for the C API. This object still holds it.
+  /// The handle, for the C API. This object still owns it.
   syncedmem_workspace_t* c() const noexcept { return handle_; }
 
  private:
@@ -147,8 +147,8 @@ class Workspace {
     return detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_get_blob, handle_, name.c_str());
   }
 
-  /// The C++ object of a blob, of which the holder ends: the workspace holds it, too.
-  static Blob* lent(syncedmem_typed_blob_t* blob) {
+  /// The C++ object of a blob. Drops the reference `blob`, because the workspace has its own.
+  static Blob* cpp_object(syncedmem_typed_blob_t* blob) {
     typedef syncedmem_status_t (*End)(syncedmem_typed_blob_t*);
     const std::unique_ptr<syncedmem_typed_blob_t, End> held(blob, syncedmem_typed_blob_destroy);
     return held ? Blob::of(held.get()) : nullptr;
