@@ -142,11 +142,7 @@ TEST(BlobMessages, OfAnUnshapedBlobAreRefused) {
   EXPECT_EQ(proto.data_size(), 1) << "the message is as it was";
 }
 
-<<<<<<< HEAD
 // The fixed faults of Caffe's Blob (docs/blob.md).
-=======
-// The faults of Caffe's Blob that are fixed (docs/blob.md).
->>>>>>> 85818a6a (Say in whole sentences what the C++ classes do)
 
 TEST(BlobUnlikeCaffe, DimensionsOf64BitsAreNotNarrowed) {
   Blob<float> blob({2});

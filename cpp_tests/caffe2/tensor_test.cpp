@@ -1,10 +1,5 @@
-<<<<<<< HEAD
 // The C++ class over the C API's tensors: dimensions, constructors, types, deleters and exceptions. tests/caffe2 has the rules of
 // memory and items.
-=======
-// What the class adds to the C API's tensors: dimensions, constructors, types, deleters and exceptions of C++. The rules of
-// memory and items are in tests/caffe2 (tensor_rules, sequences, unlike_caffe2).
->>>>>>> 85818a6a (Say in whole sentences what the C++ classes do)
 #include <algorithm>
 #include <climits>
 #include <limits>

@@ -1,5 +1,5 @@
-//! Each C function refuses NULL, a misaligned address and a handle that leads to no object, for each pointer among its parameters: it
-//! names the fault and writes nothing. The calls are made from the headers, so that a new function has its own.
+//! For each pointer among its parameters, each C function refuses NULL, a misaligned address and a handle of no live object: it names
+//! the fault and writes nothing. The calls are generated from the headers, so a new function is tested without another line.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -14,7 +14,7 @@ const HEADERS: [&str; 4] = [
     include_str!("../../include/syncedmem_model.h"),
 ];
 
-/// Parameters for which NULL says something: of one function, or of any.
+/// Parameters that may be NULL: those of one function, or those of that name in any function.
 const MAY_BE_NULL: [&str; 22] = [
     "context",
     "is_new",
@@ -40,7 +40,7 @@ const MAY_BE_NULL: [&str; 22] = [
     "syncedmem_workspace_rename_blob blob",
 ];
 
-/// What each call is made with, and the judge of its answer.
+/// The program's beginning: the live handles, and the check of each call.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +88,7 @@ impl Parameter {
         Parameter { of: text[..at].trim().replace("struct ", ""), name: text[at..].to_string() }
     }
 
-    /// What it points to, if it is a pointer.
+    /// The type that it points to, if it is a pointer.
     fn target(&self) -> Option<&str> {
         Some(self.of.strip_suffix('*')?.trim())
     }
@@ -99,7 +99,7 @@ impl Parameter {
             .is_some_and(|of| kinds.iter().any(|kind| of.trim_start_matches("const ") == format!("syncedmem{kind}_t")))
     }
 
-    /// A value that serves while another parameter is at fault.
+    /// A valid value, for calls with another parameter at fault.
     fn value(&self) -> String {
         match self.target() {
             Some(of) if self.is_handle() => format!("live_{}", of.trim_start_matches("const ")),
@@ -117,7 +117,7 @@ impl Parameter {
     fn faults(&self, function: &str) -> Vec<(&'static str, &'static str, &'static str)> {
         const ARGUMENT: &str = "SYNCEDMEM_ERROR_INVALID_ARGUMENT";
         let Some(target) = self.target() else {
-            // The number of a choice.
+            // The number of an enumeration.
             let is_choice = self.of == "int32_t" && !["ndim", "axis", "other"].contains(&self.name.as_str());
             return if is_choice {
                 ["-1", "99", "INT32_MIN"].map(|value| (value, ARGUMENT, "pass")).into()
@@ -143,7 +143,7 @@ impl Parameter {
     }
 }
 
-/// The functions that return a status, with their parameters.
+/// All functions that return a status, with their parameters.
 fn functions() -> Vec<(String, Vec<Parameter>)> {
     let text = HEADERS.concat().split_whitespace().collect::<Vec<_>>().join(" ");
     let declared = text.split("; syncedmem_status_t ").chain(text.split("*/ syncedmem_status_t ")).skip(1);

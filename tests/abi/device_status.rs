@@ -1,5 +1,5 @@
-//! Why there is a GPU, or why not: one sentence for each reason, from `syncedmem_cuda_status` and in the error of every
-//! device call. What the library finds it finds once, so each case is a process of its own.
+//! Whether there is a GPU, and why not: one sentence for each reason, from `syncedmem_cuda_status` and in the error of every device
+//! call. The library looks for the driver once, so each case has its own process.
 
 use std::ffi::{c_char, c_void};
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::support::pools::{ALL, set_pools, trim};
 use crate::support::tensor::{Ask, DEVICE, FLOATS, export, exports};
 use crate::support::*;
 
-/// There must be no GPU, for a reason that contains `words`, which every device call gives too; the host goes on.
+/// Checks that there is no GPU, for a reason that contains `words` and is in the error of every device call, and that the host side works.
 fn there_is_none(words: &str) {
     let (status, sentence) = cuda_status();
     assert_eq!(status, SYNCEDMEM_ERROR_NO_GPU, "{sentence}");
@@ -31,7 +31,7 @@ fn there_is_none(words: &str) {
         object.fill_host(&pattern(1, 100));
     }
     assert_eq!((object.head(), object.host_bytes(100)), (1, pattern(1, 100)));
-    // It lives for ever, and stays what it was.
+    // The string is static and does not change.
     assert_eq!(cuda_status(), (status, sentence));
 }
 
@@ -106,8 +106,7 @@ fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
     );
 }
 
-/// Runs `body` where the loader finds the `libcuda.so.1` that `make` puts into a folder. Nothing is loaded before the
-/// library looks.
+/// Runs `body` in a process whose loader finds the `libcuda.so.1` that `make` puts into a folder, and which has not loaded it before.
 pub fn with_library(make: impl FnOnce(&Path), body: impl FnOnce()) {
     let folder = Folder::new();
     if !inside() {
@@ -127,7 +126,7 @@ fn a_file_that_is_no_library_is_named_with_the_loaders_words() {
 
 fn a_library_that_lacks_the_drivers_functions_is_told_from_none() {
     let make = |library: &Path| {
-        // Any other library will do, and every program has this one.
+        // Any other library serves, and every program has this one.
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let mut files = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
         let libc = files.find(|file| file.contains("/libc.so") || file.contains("/libc-")).unwrap();
@@ -165,7 +164,7 @@ fn a_driver_is_found_by_its_name_where_the_loader_looks() {
 /// The optional functions of `src/cuda/driver.rs`: no driver before CUDA 9.2 has any of them.
 const LATER: [&str; 4] = ["cuStreamGetCtx", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode", "cuCtxGetId"];
 
-/// The simulated driver exports these under other names. Its counts of calls keep the old ones.
+/// Functions that the simulated driver exports under new names. Its counts of calls use the old ones.
 fn hides_later_functions(library: &Path) {
     let mut file = std::fs::read(file_of_the_simulated()).unwrap();
     for name in LATER {

@@ -5,10 +5,10 @@ use crate::support::*;
 
 const BYTES: usize = 100;
 
-/// A constructor as one of the layouts has it, writing over storage that held something else.
+/// A constructor of one of the layouts, in storage that holds other bytes.
 type Constructor = (&'static str, fn(&mut Storage));
 
-/// What every constructor sets: no blocks, the size, UNINITIALIZED; and so many flags.
+/// Sets what every constructor sets: no blocks, the size, UNINITIALIZED; and so many flags.
 fn with_flags(storage: &mut Storage, flags: usize) {
     storage.put(0, &[0; 16]);
     storage.put(16, &BYTES.to_le_bytes());
@@ -41,14 +41,14 @@ fn with_every_constructor(mut check: impl FnMut(&str, &mut Storage)) {
 
 fn rule_2_a_flag_without_its_pointer_is_not_read() {
     with_every_constructor(|name, storage| {
-        // Ownership claimed of blocks that are not there.
+        // The flags claim blocks that do not exist.
         storage.put(24, &2u32.to_le_bytes());
         storage.put(28, &[1, 1, 1]);
         assert_eq!(storage.word(0), 0, "{name}");
         assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS, "{name}");
     });
     with_every_constructor(|name, storage| {
-        // An untouched object has no blocks, whatever its bytes say.
+        // An untouched object has no blocks, whatever its pointers and flags are.
         storage.put(0, &[FILL; 16]);
         storage.put(28, &[1, 1, 1]);
         assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS, "{name}");
@@ -78,7 +78,7 @@ fn rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access() 
 }
 
 fn rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so() {
-    // An object as an inlined original left it: its block from malloc, its flags. valgrind and AddressSanitizer watch the free.
+    // An object as an inlined original leaves it, with malloc's block and its flags. valgrind and AddressSanitizer check the free.
     for bytes in [BYTES, 4 << 20] {
         let mut storage = Storage::new();
         storage.construct(bytes);

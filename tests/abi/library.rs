@@ -1,7 +1,7 @@
 //! The shared library as a file: what it exports, what it needs, what it is called.
 //!
-//! `cargo test` builds the library for tests only; `SYNCEDMEM_LIBRARY` names the one to look at, and by default it
-//! is built here, as users get it.
+//! `SYNCEDMEM_LIBRARY` names the file. By default the test builds it as users get it, because `cargo test` itself builds only a
+//! library for tests.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::support::as_shipped::library;
 use crate::support::traced;
 use crate::support::*;
 
-/// What a tool prints about the library.
+/// The output of a tool about the library.
 fn about(tool: &str, arguments: &[&str]) -> String {
     let output = Command::new(tool).args(arguments).arg(library()).output();
     let output = output.unwrap_or_else(|error| panic!("{tool} (Debian package binutils): {error}"));
@@ -85,7 +85,7 @@ fn run(source: &str, way: &str, environment: &[(&str, &str)]) -> Output {
     };
     arguments.push("-pthread");
     let program = folder.compile("program", &arguments);
-    // Its name in the program is the soname, which is looked for beside the file that was linked.
+    // The program names the library by its soname, which the loader finds beside the file that was linked.
     let named = folder.path("libsyncedmem.so.0");
     std::fs::copy(library(), &named).unwrap();
     let mut command = Command::new(&program);
@@ -96,7 +96,7 @@ fn run(source: &str, way: &str, environment: &[(&str, &str)]) -> Output {
     command.output().unwrap()
 }
 
-/// A release build may end an entry by a jump, and leave no frame of its own on the stack.
+/// A release build may end an entry point by a jump, which leaves no frame on the stack.
 fn a_trace_of_the_library_as_users_get_it_names_who_made_an_object() {
     const PROGRAM: &str = r#"
         #include <stddef.h>
@@ -156,7 +156,7 @@ fn runs_in_every_way(program: &str) {
     }
 }
 
-/// At load the library registers its fork handlers, and so before the program does: otherwise the two wait for each other.
+/// The library registers its fork handlers when it is loaded, and so before the program does: otherwise the two wait for each other.
 fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_it_got_the_library() {
     const PROGRAM: &str = r#"
         #include <pthread.h>
@@ -205,7 +205,7 @@ fn objects_may_be_used_before_the_library_is_initialised() {
     runs_in_every_way(PROGRAM);
 }
 
-/// Each in a process and a thread of its own, with as much stack as is documented, which ends at a page without access.
+/// Each call runs in its own process and thread, with a stack of the documented size that ends at a page without access.
 fn threads_with_the_smallest_documented_stacks_may_call_everything() {
     const PROGRAM: &str = r#"
         #include <dlfcn.h>
@@ -298,7 +298,7 @@ fn threads_with_the_smallest_documented_stacks_may_call_everything() {
     let trace = folder.path("%p");
     let observed = [("SYNCEDMEM_ACCOUNT", "on"), ("SYNCEDMEM_TRACE", trace.to_str().unwrap())];
     let reported = [("SYNCEDMEM_REPORT", "stderr"), ("SYNCEDMEM_TRACE", trace.to_str().unwrap())];
-    // All, or all that neither report nor abort.
+    // All calls, or all that neither report nor abort.
     let (small, all) = ([("STACK", "16384"), ("WORKS", "3")], [("STACK", "24576"), ("WORKS", "7")]);
     let settings: [&[_]; 4] = [&[], &observed, &[], &reported];
     for (size, settings) in [small, small, all, all].iter().zip(settings) {

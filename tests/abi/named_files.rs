@@ -1,5 +1,5 @@
-//! Files and libraries that a setting names: none in a program with more rights than its caller, and none that can hang or
-//! end a program, lead it to another file, or steer a terminal.
+//! Files and libraries that a setting names: a program with more rights than its caller ignores them, and none can hang or end a
+//! program, redirect it to another file, or control a terminal.
 
 use crate::support::*;
 use std::fs;
@@ -43,7 +43,7 @@ impl Place {
     fn new(flags: &[&str]) -> Place {
         let place = Place(Folder::new());
         fs::set_permissions(&*place.0, fs::Permissions::from_mode(0o755)).unwrap();
-        // A privileged program heeds neither LD_LIBRARY_PATH nor $ORIGIN: the path is linked in.
+        // A privileged program ignores LD_LIBRARY_PATH and $ORIGIN, so the path is linked in.
         fs::copy(crate::support::as_shipped::library(), place.path("libsyncedmem.so.0")).unwrap();
         place.0.source("tool.c", TOOL);
         place.0.compile("tool.so", &["-shared", "-fPIC", "tool.c"]);
@@ -79,7 +79,7 @@ struct Run {
     status: ExitStatus,
 }
 
-/// Runs a command, and fails where it hangs.
+/// Runs a command, and fails if it hangs.
 fn run(command: &mut Command) -> Run {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
@@ -108,7 +108,7 @@ fn a_program_with_more_rights_than_its_caller_heeds_no_setting() {
     let place = if is_set && ran.output == "privileged 1\n" {
         place
     } else {
-        // Neither root nor another group, or a file system without set-group-ID: the system's answer is made up.
+        // Not root and no other group, or a file system without set-group-ID: the test fakes the system's answer.
         let place = Place::new(&["-DPRIVILEGED"]);
         ran = place.named();
         place
@@ -117,7 +117,7 @@ fn a_program_with_more_rights_than_its_caller_heeds_no_setting() {
     assert_eq!((place.made(), ran.error.as_str()), (vec![], ""));
 }
 
-/// Makes a program set-group-ID to a group that is not the caller's own, as root may, and others with one of their groups.
+/// Makes a program set-group-ID to a group that is not the caller's current one: root may use any, others one of their groups.
 fn set_group(program: &Path) -> bool {
     let id = |option| String::from_utf8(Command::new("id").arg(option).output().unwrap().stdout).unwrap();
     let (own, listed) = (id("-g"), id("-G"));
@@ -165,7 +165,7 @@ fn a_long_name_of_a_file_leaves_the_sentence_whole() {
 fn the_limit_of_a_files_length_ends_no_program() {
     let place = Place::new(&[]);
     for variable in ["SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
-        // Standard error is a file that may not grow, either.
+        // Standard error is also a file that may not grow.
         for redirected in ["", " 2>error"] {
             let script = format!("ulimit -f 0; {variable}=file exec ./program{redirected}");
             let ran = run(Command::new("sh").args(["-c", &script]).current_dir(&*place.0));
@@ -203,7 +203,7 @@ fn files_are_made_by_the_umask() {
     }
 }
 
-/// A text of another user's that would clear the screen and begin a line of its own.
+/// A text by another user that would clear the screen and begin a new line.
 const EVIL: &str = "x\u{1b}[2J\nlibsyncedmem: all is well\u{9b}31m";
 
 fn control_characters_of_a_setting_are_printed_escaped() {
@@ -223,7 +223,7 @@ fn control_characters_of_a_setting_are_printed_escaped() {
 fn the_name_of_a_program_steers_no_terminal() {
     let place = Place::new(&[]);
     let program = place.path(EVIL);
-    // Not a copy: while another test forks, its child has the new file open for writing, and it cannot be executed.
+    // A copy would fail: while another test forks, its child has the new file open for writing, and it cannot be executed.
     fs::rename(place.path("program"), &program).unwrap();
     let ran = run(Command::new(&program).env("SYNCEDMEM_REPORT", "stderr"));
     assert!(ran.status.success() && !ran.error.is_empty());

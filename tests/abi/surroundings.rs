@@ -1,4 +1,4 @@
-//! Around a call: cancellation, fork handlers of other libraries, blocks of another implementation.
+//! The surroundings of a call: cancellation, fork handlers of other libraries, blocks of another implementation.
 
 use std::ffi::c_void;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::device_status::with_library;
 use crate::support::driver::simulated;
 use crate::support::*;
 
-/// Touches an object of its own; whether all went well.
+/// Makes, touches and ends an object; returns whether all calls succeeded.
 fn touch(bytes: usize) -> bool {
     let mut storage = Storage::new();
     storage.construct(bytes) == SYNCEDMEM_SUCCESS
@@ -27,7 +27,7 @@ unsafe extern "C" {
 /// Runs `body` on a thread, which must end where it is cancelled.
 fn is_cancelled(body: Body) {
     let (mut thread, mut result) = (0, std::ptr::null_mut());
-    // POSIX unwinds a cancelled thread through its start routine, for which libc's type has no room.
+    // POSIX unwinds a cancelled thread through its start routine, which libc's type does not allow.
     type Start = extern "C" fn(*mut c_void) -> *mut c_void;
     let start = unsafe { std::mem::transmute::<Body, Start>(body) };
     let (attributes, argument) = (std::ptr::null(), std::ptr::null_mut());
@@ -39,11 +39,11 @@ fn is_cancelled(body: Body) {
 fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
     static TOUCHED: AtomicUsize = AtomicUsize::new(0);
     extern "C-unwind" fn body(_: *mut c_void) -> *mut c_void {
-        // Deferred, as by default: it takes effect at the next cancellation point.
+        // Cancellation is deferred by default: it takes effect at the next cancellation point.
         unsafe { pthread_cancel(libc::pthread_self()) };
-        // Says on standard error that memory is not page-locked.
+        // This call warns on standard error that memory is not page-locked.
         let touched = touch(100);
-        // Looks for limits, to name them in the error.
+        // This call looks for limits, to name them in the error.
         let refused = !touch(1 << 50);
         TOUCHED.store(usize::from(touched && refused), Ordering::Relaxed);
         unsafe { pthread_testcancel() };
@@ -71,7 +71,7 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_the_driver() {
         let nm = Command::new("nm").args(["--dynamic", "--defined-only", "--format=posix"]).arg(simulated()).output();
         let names = String::from_utf8(nm.unwrap().stdout).unwrap();
         let names = names.lines().filter_map(|line| line.split(' ').next()).filter(|name| name.starts_with("cu"));
-        // The names of statuses are constants.
+        // Functions that return names of statuses do not wait.
         let waits = |name: &str| if name.starts_with("cuGetError") { "" } else { "pthread_testcancel();" };
         let functions = names.map(|name| format!("int {name}(void) {{ {} return 3; }}\n", waits(name)));
         let folder = Folder::new();
@@ -88,11 +88,11 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_the_driver() {
 fn other_peoples_fork_handlers_may_use_objects() {
     static TOUCHED: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn handler() {
-        // Of every kind.
+        // Objects of every kind of memory.
         let fine = (0..200).all(|_| touch(100) && touch(50_000)) && touch(4 << 20);
         TOUCHED.fetch_add(usize::from(fine), Ordering::Relaxed);
     }
-    // Registered before the library's own: run while it holds its locks.
+    // This handler is registered before the library's own, so it runs while the library holds its locks.
     assert_eq!(unsafe { libc::pthread_atfork(Some(handler), Some(handler), Some(handler)) }, 0);
     assert!(touch(100));
     unsafe { libc::alarm(HANGS_AFTER) };

@@ -1,10 +1,10 @@
-//! Math on the device, by a stand-in for cuBLAS on the simulated driver; and on the host where there is none.
+//! Math on the device, by a stand-in for cuBLAS on the simulated driver; and on the host without it.
 
 use crate::support::blob::*;
 use crate::support::cublas::{self, Cublas};
 use crate::support::*;
 
-/// The driver and the stand-in, which stays: for a process of the test's own.
+/// Loads the driver and the stand-in for the rest of the process, so each test has its own process.
 fn with_cublas() -> (Gpu, Cublas) {
     (simulated_gpu(), Cublas::load())
 }
@@ -53,7 +53,7 @@ fn elements_beyond_the_count_take_no_part() {
     assert_eq!(gpu.copies(), [0, 0]);
 }
 
-/// A copy on a stream that does not wait for the legacy one would take the data of before.
+/// A copy on a stream that does not wait for the legacy one would copy the old data.
 fn a_copy_on_another_stream_waits_for_the_math() {
     let (gpu, _) = &with_cublas();
     let stream = gpu.stream();

@@ -6,7 +6,7 @@ use crate::support::blob_model::*;
 use crate::support::sequences::every_sequence;
 use crate::support::*;
 
-/// On the host; data and diff go separate ways, so most steps are of the data.
+/// Steps on the host. Data and diff are independent, so most steps are on the data.
 const HOST: [Step; 14] = [
     Step::Reshape(A, 1),
     Step::Reshape(A, 2),
@@ -24,7 +24,7 @@ const HOST: [Step; 14] = [
     Step::Write(B, DATA),
 ];
 
-/// On both sides.
+/// Steps on both sides.
 const BOTH: [Step; 9] = [
     Step::Reshape(A, 2),
     Step::Reshape(A, 3),
@@ -42,7 +42,7 @@ struct World<'g> {
     gpu: Option<&'g Gpu>,
     blobs: [Blob; 2],
     model: Model,
-    /// Memory that was lent. It outlives the blobs, which are declared before it.
+    /// Borrowed memory. It outlives the blobs, which are declared before it.
     lent: Vec<Vec<f32>>,
     steps: usize,
 }
@@ -57,7 +57,7 @@ impl<'g> World<'g> {
         world
     }
 
-    /// Does a step on both; whether the blobs returned what the model did.
+    /// Does a step on both; returns whether the blobs and the model returned the same.
     fn step(&mut self, step: Step) -> bool {
         self.steps += 1;
         let first = 10.0 * self.steps as f32;
@@ -85,7 +85,7 @@ impl<'g> World<'g> {
         done == self.model.step(step, &values)
     }
 
-    /// Compares all that can be compared, the contents last: reading moves heads.
+    /// Compares everything; the contents last, because reading moves heads.
     fn check(&mut self) -> Result<(), String> {
         let arrays = [(A, DATA), (A, DIFF), (B, DATA), (B, DIFF)];
         let same = |what: &str, is_same: bool| if is_same { Ok(()) } else { Err(what.to_string()) };

@@ -10,7 +10,7 @@ type Blobs = [Blob; 2];
 /// Shape, capacities and memories of a blob.
 type State = (Vec<i64>, [usize; 2], [Answer<*mut syncedmem_t>; 2]);
 
-/// What an operation must not change if it fails.
+/// The state that an operation must not change if it fails.
 fn state(blobs: &Blobs) -> Vec<State> {
     let both = |blob: &Blob| {
         let arrays = [DATA, DIFF];
@@ -23,7 +23,7 @@ fn every_allocation(at_least: usize, prepare: fn() -> Blobs, operation: fn(&mut 
     allocator::every_allocation(at_least, Ok(()), prepare, state, operation);
 }
 
-/// Large enough for a claim and a mapping of its own.
+/// Large enough for a claim and a separate mapping.
 const LARGE: i64 = 1 << 20;
 
 fn unshaped() -> Blobs {

@@ -1,5 +1,5 @@
-//! The rules of Caffe's Blob that are kept, of BVLC's `blob.hpp` and `blob.cpp`. Those of reshaping, sharing, setting and copying
-//! are in `device_sequences`, what the math computes in `src/blob/math/tests.rs`.
+//! The rules of BVLC's `blob.hpp` and `blob.cpp` that are kept. `device_sequences` tests reshaping, sharing, setting and copying, and
+//! `src/blob/math.rs` the results of the math.
 
 use crate::support::blob::*;
 use crate::support::*;
@@ -34,7 +34,7 @@ fn a_shape_gives_the_axes_the_count_and_the_text() {
 
 fn a_shape_that_is_refused_is_named_by_its_axis() {
     let mut blob = Blob::new(&[3]);
-    // Of the last, the order counts, as in Caffe.
+    // The last case depends on the order of the dimensions, as in Caffe.
     let cases: [(&[i64], &str); 4] = [
         (&[1; 33], "33 axes"),
         (&[1 << 16, 1 << 15], "axis 1"),

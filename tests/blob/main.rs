@@ -1,4 +1,4 @@
-//! Blobs: the rules of Caffe's Blob that are kept, the faults that are mended, and the math.
+//! Blobs: the rules of Caffe's Blob that are kept, the faults that are fixed, and the math.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,

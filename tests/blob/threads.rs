@@ -4,10 +4,10 @@ use crate::support::blob::*;
 use crate::support::figures::{self, counts, figures};
 use crate::support::*;
 
-/// The blob of another thread's, which reads it meanwhile.
+/// A blob that another thread reads at the same time.
 struct Lent(std::mem::ManuallyDrop<Blob>);
 
-// A read needs no lock: this is what is tested.
+// The tests check that reads need no lock.
 unsafe impl Sync for Lent {}
 
 fn threads_may_read_one_blob_at_once() {

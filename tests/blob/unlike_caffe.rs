@@ -1,6 +1,6 @@
-//! Faults of Caffe's Blob that are not repeated (`// Unlike Caffe:` in the source). That the capacity is that of the memory, and that
-//! setting one array keeps the other, are checked after every step of `device_sequences`; what FromProto and ToProto do differently is in
-//! the C++ header, and here is what they need. `device_unlike_caffe` has those that need a device.
+//! Faults of Caffe's Blob that are not repeated (`// Unlike Caffe:` in the source). `device_sequences` checks after every step that the
+//! capacity is that of the memory, and that setting one array keeps the other. FromProto and ToProto are in the C++ header; this file
+//! tests the calls that they make. `device_unlike_caffe` tests the faults that need a device.
 
 use crate::support::blob::*;
 use crate::support::*;

@@ -20,7 +20,7 @@ fn every_byte_of_tensors_is_in_the_account() {
     large.mutable::<u8>(&float()).unwrap();
     let mut data = null_mut();
     assert_eq!(unsafe { syncedmem_cpu_new(10, &mut data) }, SYNCEDMEM_SUCCESS);
-    // The memory of the context has its owner before it.
+    // Memory of the context has the address of its object before it.
     let all = [400, 4000, 4 * MIB, 10 + 64];
     let stats = counts();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What bindings use: attachments, the number of a shape's changes, memory by DLPack, and the deleter of a released value.
+//! Functions for bindings: attachments, the number of a shape's changes, memory by DLPack, and the deleter of a released value.
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};

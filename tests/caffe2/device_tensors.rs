@@ -28,7 +28,7 @@ fn copies_go_from_each_side_to_each() {
     unsafe { std::slice::from_raw_parts_mut(bytes, BYTES) }.copy_from_slice(&pattern(5, BYTES));
     let (one, other, back) = (of(DEVICE, &[]), of(DEVICE, &[]), of(HOST, &[]));
     for round in 0..2 {
-        // The second time into memory that is there.
+        // The second copy reuses the memory.
         one.copy_from(&host).unwrap();
         other.copy_from(&one).unwrap();
         back.copy_from(&other).unwrap();
@@ -104,7 +104,7 @@ fn a_driver_that_fails_leaves_the_tensor_as_it_was() {
     let gpu = simulated_gpu();
     let (tensor, data) = filled(&gpu, 4);
     for (function, status) in [("cuMemAlloc_v2", SYNCEDMEM_ERROR_OUT_OF_MEMORY), ("cuMemcpy", SYNCEDMEM_ERROR_DRIVER)] {
-        // An allocation is tried again.
+        // The library tries a failed allocation again.
         let (why, times) = if function == "cuMemcpy" { (1, 1) } else { (2, 9) };
         gpu.fail_times(function, 1, why, times);
         assert_eq!(tensor.extend(5, 0.0), Err(status), "{function}: {}", last_error());

@@ -1,4 +1,4 @@
-//! The handles of the C API, for Rust tests: each ends its holder.
+//! The handles of the C API, for Rust tests: each drops its reference at its end.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
@@ -104,7 +104,7 @@ impl Tensor {
         done(unsafe { syncedmem_tensor_free_memory(self.0) }).unwrap();
     }
 
-    /// Shares memory that nothing takes back.
+    /// Shares memory without a deleter.
     pub fn share<T>(&self, memory: *mut T, meta: &TypeMeta, capacity: usize) -> Answer {
         self.share_external(memory, meta, capacity, None, null_mut())
     }

@@ -38,7 +38,7 @@ fn weights_become_the_tensors_of_blobs_of_their_names() {
     let bias = unsafe { tensor("fc_b").data::<[i64; 2]>(&meta(SYNCEDMEM_INT64)).unwrap().read() };
     assert_eq!((tensor("fc_b").dims(), bias), (vec![2], [7, 9]));
     assert_eq!((tensor("none").dims(), tensor("none").is_type(&float())), (vec![0, 3], true));
-    // A holder of the earlier tensor keeps that tensor.
+    // A reference to the earlier tensor keeps that tensor.
     assert_eq!(old.dims(), [9]);
 }
 

@@ -6,14 +6,13 @@
 )]
 
 mod account;
-#[allow(dead_code, reason = "of this file, tests/process alone uses the counts of blocks by size")]
+#[allow(dead_code, reason = "only tests/process uses the counts of blocks by size")]
 #[path = "../process/allocator.rs"]
 mod allocator;
 mod bindings;
 mod device_tensors;
 mod handles;
 mod init_net;
-mod mended;
 mod model;
 mod nested;
 mod objects;
@@ -23,6 +22,7 @@ mod sequences;
 mod support;
 mod tensor_rules;
 mod threads;
+mod unlike_caffe2;
 #[path = "../../crates/caffemodel/tests/support/mod.rs"]
 mod wire;
 mod workspace_rules;
@@ -33,11 +33,11 @@ support::harness::suites![
     bindings,
     device_tensors,
     init_net,
-    mended,
     nested,
     out_of_memory,
     sequences,
     tensor_rules,
     threads,
+    unlike_caffe2,
     workspace_rules
 ];

@@ -42,7 +42,7 @@ pub struct Model {
     pub keep: (bool, i64),
 }
 
-/// The model refuses the move.
+/// The error of a move that the model refuses.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused;
 
@@ -165,7 +165,7 @@ impl Model {
         }
         self.kind = source.kind;
         self.resize(&source.dims);
-        // What is there is of no use without a type.
+        // Memory without a type is not used.
         let Some(kind) = source.kind else {
             self.free();
             return Ok(());
@@ -182,7 +182,7 @@ impl Model {
         Ok(())
     }
 
-    /// Uses memory of the caller's, of so many bytes more than the items need.
+    /// Uses the caller's memory, with so many bytes more than the items need.
     pub fn external(&mut self, kind: Kind, more: usize, contents: u8) -> Result<(), Refused> {
         if self.size <= 0 {
             return Err(Refused);

@@ -1,4 +1,4 @@
-//! Chains of things that end one another, longer than any stack, and what a function sees of what it ends.
+//! Chains of objects that end one another, longer than any stack; and the state that a deleter sees.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -7,10 +7,10 @@ use std::ptr::null_mut;
 use crate::handles::*;
 use crate::objects::Lent;
 
-/// Room for the frames of a debug build.
+/// Stack for the frames of a debug build, in bytes.
 const SMALL_STACK: usize = 96 << 10;
 
-/// Moves a value to a thread that is alone with it.
+/// Moves a value to the only thread that uses it.
 struct Alone<T>(T);
 unsafe impl<T> Send for Alone<T> {}
 
@@ -29,9 +29,9 @@ fn on_a_small_stack<T, R>(value: T, work: impl FnOnce(T) -> R + Send) -> R {
 }
 
 thread_local! {
-    /// How many links have ended on this thread.
+    /// Number of links that have ended on this thread.
     static ENDED: Cell<usize> = const { Cell::new(0) };
-    /// The link whose deleter forks, and what that returned.
+    /// The link whose deleter forks, and the result of the fork.
     static FORKS: Cell<(usize, i32)> = const { Cell::new((0, 0)) };
 }
 
@@ -56,7 +56,7 @@ unsafe extern "C-unwind" fn end_next_blob(_: *mut c_void, next: *mut c_void) {
     drop(Blob(next.cast()));
 }
 
-/// The handle, which no longer ends.
+/// The handle, whose reference is not dropped any more.
 fn given<T, H>(holder: T, handle: impl FnOnce(&T) -> *mut H) -> *mut c_void {
     handle(&std::mem::ManuallyDrop::new(holder)).cast()
 }
@@ -73,7 +73,7 @@ fn lent_to_each_other(links: usize) -> Tensor {
     })
 }
 
-/// A tensor of one tensor, of one tensor…
+/// A tensor whose item is a tensor, whose item is a tensor, and so on.
 fn within_each_other(links: usize) -> Tensor {
     let innermost = Tensor::of(&[1]);
     innermost.mutable::<f32>(&float()).unwrap();

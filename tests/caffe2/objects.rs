@@ -8,11 +8,11 @@ use crate::handles::{TypeMeta, syncedmem_deleter_t};
 thread_local! {
     /// Objects that live.
     pub static ALIVE: Cell<isize> = const { Cell::new(0) };
-    /// Whether the next function of the type that may fail does.
+    /// Whether the next call of a function of the type that may fail fails.
     pub static REFUSES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What a new object is.
+/// The value of a new object.
 pub const BORN: [u8; 4] = [0xB0, 0xB1, 0xB2, 0xB3];
 
 static ID: u8 = 0;
@@ -48,7 +48,7 @@ pub fn object() -> TypeMeta {
     }
 }
 
-/// Notes what comes back.
+/// A deleter that records the memory that it gets.
 #[derive(Default)]
 pub struct Lent(RefCell<Vec<usize>>);
 
@@ -64,7 +64,7 @@ impl Lent {
         std::ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// The addresses that came back.
+    /// The addresses that the deleter got.
     pub fn returned(&self) -> Vec<usize> {
         self.0.borrow().clone()
     }

@@ -100,7 +100,7 @@ fn names_of_a_workspace() {
         answer(status, blob).map(|blob| drop(Blob(blob)))
     };
     every_allocation(3, two, look, create);
-    // The strings of the test's own are allocated as well, and must not fail.
+    // The test allocates its own strings before, because those allocations must not fail.
     let (old, new) = (CString::new("a").unwrap(), CString::new("c").unwrap());
     let rename = |(one, _): &(Workspace, Workspace)| {
         done(unsafe { syncedmem_workspace_rename_blob(one.0, old.as_ptr(), new.as_ptr(), null_mut()) })

@@ -19,7 +19,7 @@ fn products_of_dimensions_leave_out_what_their_names_say() {
     let between =
         |one, other| ask(0, |size| unsafe { syncedmem_tensor_size_between_dim(tensor.0, one, other, size) }).ok();
     assert_eq!([0, 1, 3].map(from), [Some(210), Some(105), Some(7)]);
-    // Compat: behind the last axis there is one item, and the number of axes is none.
+    // Compat: the product is 1 for an axis after the last one; elsewhere the number of axes is refused.
     assert_eq!([4, 9, -1].map(from), [Some(1), Some(1), None]);
     assert_eq!([0, 1, 3, 4, -1].map(to), [Some(1), Some(2), Some(30), None, None]);
     assert_eq!([between(0, 3), between(3, 0), between(1, 2), between(2, 2)], [Some(15), Some(15), Some(1), Some(1)]);
@@ -123,7 +123,7 @@ fn shared_memory_of_the_caller_comes_back_once_after_the_last_use() {
     one.free_memory();
     assert!(!one.info().shares_data && other.info().shares_data);
     other.resize(&[7]).unwrap();
-    // The tensor of DLPack uses it still.
+    // The tensor of DLPack still uses the memory.
     assert_eq!((other.info().capacity_nbytes, lent.returned()), (0, vec![]));
     drop(exported);
     assert_eq!(lent.returned(), [memory.as_ptr().addr()]);
@@ -132,7 +132,7 @@ fn shared_memory_of_the_caller_comes_back_once_after_the_last_use() {
     assert_eq!(without_shape, Err(SYNCEDMEM_ERROR_INVALID_STATE));
 }
 
-/// What the Free operators of Caffe2's `release_blobs_when_used` do, but that a reader gets an error.
+/// Does what the Free operators of Caffe2's `release_blobs_when_used` do, except that a later read is an error.
 fn a_tensor_whose_memory_is_discarded_keeps_its_type_and_shape_and_begins_with_zeros_at_the_next_write() {
     let (tensor, data) = alone_of_type(&[2, 500], &float());
     unsafe { data.write_bytes(7, 4000) };

@@ -34,7 +34,7 @@ fn counted() -> TypeMeta {
     }
 }
 
-/// One step of a thread: whatever the others do meanwhile, it leads to a value of a type or to an error, and never to a wrong one.
+/// One step of a thread. Whatever the other threads do, it returns a value of the right type or an error.
 fn step(workspace: &Workspace, child: &Workspace, random: &mut Random) {
     let name = random.of(&NAMES);
     match random.below(9) {
@@ -49,7 +49,7 @@ fn step(workspace: &Workspace, child: &Workspace, random: &mut Random) {
             assert!(all.is_sorted_by(|(one, _), (other, _)| one < other) && all.len() <= NAMES.len() + 1);
         }
         7 => {
-            // A tensor of this thread's own, which others may take from the blob and read.
+            // A tensor that only this thread changes; others may take it from the blob and read it.
             let tensor = Tensor::of(&[16]);
             let data = tensor.mutable::<u8>(&float()).unwrap();
             unsafe { data.write_bytes(name.as_bytes()[0], 64) };
@@ -64,7 +64,7 @@ fn step(workspace: &Workspace, child: &Workspace, random: &mut Random) {
     }
 }
 
-/// How many steps the threads have made.
+/// Number of steps of all threads.
 static STEPS: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs eight threads until `work` is done, and they have made at least so many steps.

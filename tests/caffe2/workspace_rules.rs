@@ -1,4 +1,4 @@
-//! Rules of blobs and workspaces, and the faults of Caffe2's that are not copied.
+//! Rules of blobs and workspaces, and faults of Caffe2's that are not repeated.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -36,7 +36,7 @@ fn a_mapping_needs_a_blob_there_and_a_name_that_is_free_here() {
     to.map("here", &from, "b", true).unwrap();
     assert_eq!(to.get("x").unwrap().0, from.get("a").unwrap().0);
     assert_ne!(to.get("here").unwrap().0, from.get("b").unwrap().0);
-    // The same again is no error, another target is.
+    // The same mapping again is no error; another target is.
     assert_eq!(to.map("x", &from, "a", false), Ok(()));
     assert_eq!(to.map("x", &from, "b", true), Err(REFUSED));
 }
@@ -62,7 +62,7 @@ fn a_workspace_holds_its_parent_and_a_long_chain_of_them_ends_in_a_loop() {
     let mut last = Workspace::new();
     let blob = last.create("a").unwrap();
     for _ in 0..500 {
-        // The parent is held by the child alone from here on.
+        // From here on only the child has a reference to the parent.
         last = Workspace::over(&last);
     }
     assert_eq!(last.get("a").unwrap().0, blob.0);
@@ -78,14 +78,14 @@ fn a_tensor_is_found_through_its_type_as_the_address_of_a_handle() {
     let at = blob.get::<*mut syncedmem_tensor_t>(&tensor_meta(HOST)).unwrap();
     assert_eq!(unsafe { at.read() }, tensor.0);
     assert!(!blob.is_type(&tensor_meta(DEVICE)));
-    // A new one of the other side takes its place, and the tensor stays with its other holder.
+    // A new tensor of the other side replaces it, and the old one lives on by its other reference.
     let (other, is_new) = blob.mutable_tensor(DEVICE).unwrap();
     assert!(is_new && other.info().side == DEVICE);
     assert_eq!(tensor.dims(), [2]);
     blob.get_mutable::<i32>(&meta(SYNCEDMEM_INT32)).unwrap();
     assert_eq!(blob.tensor().map(drop), Err(REFUSED));
     assert!(last_error().contains("int32"));
-    // As a value of any type, it is made by the type's functions.
+    // The functions of its type make it, like any value.
     let (at, is_new) = blob.get_mutable::<*mut syncedmem_tensor_t>(&tensor_meta(HOST)).unwrap();
     assert!(is_new && unsafe { at.read() } == blob.tensor().unwrap().0);
 }
@@ -143,7 +143,7 @@ fn null_is_refused_where_it_says_nothing() {
     assert_eq!(reset(null_mut(), std::ptr::null()), SYNCEDMEM_SUCCESS);
     assert_eq!(blob.get_mutable::<u8>(&TypeMeta::NONE), Err(REFUSED));
     let workspace = Workspace::new();
-    // A result that may be left out.
+    // The result is optional.
     assert_eq!(unsafe { syncedmem_workspace_remove_blob(workspace.0, c"a".as_ptr(), null_mut()) }, SYNCEDMEM_SUCCESS);
 }
 
@@ -156,7 +156,7 @@ fn a_tensor_that_was_released_is_not_looked_at_any_more() {
     assert_eq!(workspace.blobs(true), [("blob".to_string(), 24)]);
     let value = blob.release();
     assert_eq!(workspace.blobs(true), [("blob".to_string(), 0)]);
-    // As the header says how it ends.
+    // Ends the value as the header describes.
     let destruct = tensor_meta(HOST).destruct.unwrap();
     unsafe { destruct(value, 1) };
     unsafe { libc::free(value) };

@@ -8,7 +8,7 @@ use crate::handles::*;
 use crate::model::{Kind, Model, Refused};
 use crate::objects::{ALIVE, object};
 
-/// The first tensor makes it, with the second one.
+/// A move of the first tensor, which may use the second one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Move {
     Resize(&'static [i64]),
@@ -21,9 +21,9 @@ pub enum Move {
     ShareOther,
     OtherShares,
     CopyOther,
-    /// Of so many bytes more than the items need.
+    /// The capacity has so many bytes more than the items need.
     External(usize),
-    /// With itself.
+    /// The tensor is also the source.
     CopySelf,
     ShareSelf,
     SwapSelf,
@@ -33,7 +33,7 @@ pub enum Move {
 use Move::*;
 
 thread_local! {
-    /// Memory that the caller has lent and not got back.
+    /// The caller's memory that is still in use.
     static LENT: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -86,7 +86,7 @@ impl World {
             }
             ShareOther => (real.share_data(other), model.share(beside)),
             OtherShares => {
-                // The other one takes part with whatever the first has, in a shape of its own.
+                // The other tensor first gets as many items, in its own shape.
                 if model.size >= 0 {
                     other.resize(&[model.size]).unwrap();
                     beside.resize(&[model.size]);
@@ -98,9 +98,9 @@ impl World {
                 let done = real.mutable::<u8>(&meta_of(kind));
                 let expected = model.mutable(kind);
                 if let (Ok(data), Ok(true)) = (done, &expected) {
-                    // Written through the real one, and by hand in the model.
+                    // Writes through the real tensor, and by hand in the model.
                     let pattern: Vec<u8> = (0..model.nbytes()).map(|at| (16 * number + at) as u8 | 1).collect();
-                    // memcpy, which a sanitizer watches.
+                    // A memcpy, because a sanitizer checks it.
                     unsafe { data.copy_from(pattern.as_ptr(), pattern.len()) };
                     model.block.clone().unwrap().borrow_mut().bytes[..pattern.len()].copy_from_slice(&pattern);
                 }
@@ -117,7 +117,7 @@ impl World {
                 let done =
                     real.share_external(pointer, &meta, if more == 0 { 0 } else { bytes }, Some(take_back), context);
                 if done.is_err() {
-                    // Without success the memory is the caller's.
+                    // After an error the memory stays the caller's.
                     unsafe { take_back(pointer.cast(), context) };
                 }
                 (done, model.external(Kind::Float, more, contents))
@@ -133,7 +133,7 @@ impl World {
         assert_eq!(done.map_err(|_| Refused), expected);
     }
 
-    /// Compares all that can be seen.
+    /// Compares everything that the C API shows.
     pub fn look(&self) {
         for (real, model) in self.real.iter().zip(&self.model) {
             let info = real.info();
@@ -146,7 +146,7 @@ impl World {
             match &model.block {
                 None => assert_eq!(data.is_ok(), model.size == 0),
                 Some(block) => {
-                    // All of the memory: what a later extend brings back is seen too.
+                    // Compares all of the memory, because a later extend may bring items back.
                     let all = unsafe { std::slice::from_raw_parts(data.unwrap(), model.capacity()) };
                     assert_eq!(all, block.borrow().bytes, "{model:?}");
                     assert!(block.borrow().external || data.unwrap().addr() % 64 == 0);
@@ -166,7 +166,7 @@ impl World {
     }
 }
 
-/// Once no tensor is left.
+/// The state after the last tensor has ended.
 pub fn nothing_is_left() {
     assert_eq!((ALIVE.get(), LENT.get()), (0, 0), "living objects, and lent memory");
 }

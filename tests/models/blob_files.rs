@@ -1,4 +1,4 @@
-//! Blobs as files of their own: `.binaryproto`.
+//! Files of one blob: `.binaryproto`.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;

@@ -1,5 +1,4 @@
-//! Reading into objects of every state: the host is the newest side then, and a read that fails loses nothing that another
-//! side has.
+//! Reading into objects of every state: the host is then the newest side, and a read that fails keeps the data of the other side.
 
 use crate::opened::*;
 use crate::reading_faults::{self, Fault};
@@ -14,7 +13,7 @@ fn numbers() -> Vec<f32> {
     (0..VALUES).map(|number| number as f32).collect()
 }
 
-/// A model stays open when its folder is gone.
+/// A model stays open after its folder is removed.
 fn model() -> Opened {
     opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[VALUES as i64], &numbers())]))
 }

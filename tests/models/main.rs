@@ -1,4 +1,4 @@
-//! Model files: opened, read into objects, and what happens where that fails.
+//! Model files: opening, reading into objects, and failures.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,

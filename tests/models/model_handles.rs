@@ -27,7 +27,7 @@ fn a_structure_that_is_too_small_is_refused() {
         SYNCEDMEM_ERROR_INVALID_ARGUMENT,
         "set it to the structure's sizeof before the call",
     );
-    // A later version's is larger.
+    // The structure of a later version is larger.
     info.size += 100;
     assert_eq!(unsafe { syncedmem_model_info(model.0, &mut info) }, SYNCEDMEM_SUCCESS);
     assert_eq!(info.size, size_of_val(&info));
@@ -50,7 +50,7 @@ fn a_model_that_was_closed_is_detected() {
 }
 
 fn closing_closes_the_file() {
-    // Other tests open and close files of their own meanwhile.
+    // Other tests open and close files at the same time.
     let is_it = |file: std::io::Result<std::fs::DirEntry>| {
         std::fs::read_link(file.unwrap().path()).is_ok_and(|path| path.to_string_lossy().contains("closes.caffemodel"))
     };

@@ -1,4 +1,4 @@
-//! A model that is open, through the C API.
+//! An open model, through the C API.
 
 use std::ffi::{CStr, CString, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use crate::support::*;
 /// Closed at the end of its scope.
 pub struct Opened(pub *mut syncedmem_model_t);
 
-/// As other threads use it.
+/// The handle, for other threads.
 unsafe impl Sync for Opened {}
 
 pub fn open(path: &Path) -> Result<Opened, syncedmem_status_t> {

@@ -45,14 +45,14 @@ fn opening_every_kind_of_file() {
         SYNCEDMEM_MODEL_INIT_NET,
     ];
     let names = ["a.caffemodel", "a.binaryproto", "blobs.binaryproto", "a.solverstate", "init_net.pb"];
-    // Bytes that are no UTF-8, and values that do not fit the shape.
+    // The names are no UTF-8, and the values do not fit the shape.
     let odd = bytes(100, [bytes(1, [b'a', 0xff, b'b']), bytes(7, wire::blob(&[3], &[1.0]))].concat());
     for (kind, contents) in wrapped(&blobs()).into_iter().chain([(Kind::Net, odd)]) {
         let place = [Kind::Net, Kind::Blob, Kind::Blobs, Kind::SolverState, Kind::InitNet]
             .iter()
             .position(|one| *one == kind)
             .unwrap();
-        // Without the end of its name, its fields decide what it is.
+        // A file without an extension has the kind that its fields say.
         for name in [names[place], "a"].into_iter().take(if kind == Kind::Net { 2 } else { 1 }) {
             let path = folder.path(name);
             std::fs::write(&path, &contents).unwrap();
@@ -94,7 +94,7 @@ fn reading_and_refusing_values() {
         }
     };
     every_allocation(1, SYNCEDMEM_SUCCESS, read(0, SYNCEDMEM_FLOAT32));
-    // It does not fit the object, is no type of its values, does not fit its shape, and is not there.
+    // These reads fail: the values do not fit the object, have another type, do not fit their shape, or do not exist.
     every_allocation(3, SYNCEDMEM_ERROR_INVALID_ARGUMENT, read(0, SYNCEDMEM_FLOAT64));
     every_allocation(3, SYNCEDMEM_ERROR_INVALID_ARGUMENT, read(0, SYNCEDMEM_INT32));
     every_allocation(3, SYNCEDMEM_ERROR_FORMAT, read(1, SYNCEDMEM_FLOAT32));

@@ -1,4 +1,4 @@
-//! What a file has is what an object gets.
+//! Reading of values: an object gets those of the file.
 
 use crate::opened::*;
 use crate::support::*;

@@ -1,6 +1,6 @@
-//! What goes wrong while values are read: the system reads less, is interrupted or fails; the file is cut; memory runs out.
+//! Faults while values are read: the system reads less, is interrupted or fails; the file is cut; memory runs out.
 //!
-//! `pread64` of this program takes the place of the C library's, because Rust's `read_at` calls it by that name.
+//! This program's `pread64` replaces the C library's, because Rust's `read_at` calls it by that name.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -9,10 +9,10 @@ use crate::opened::*;
 use crate::support::*;
 use crate::wire::{self, layer};
 
-/// What happens to this thread's reads.
+/// The fault of this thread's reads.
 #[derive(Clone, Copy)]
 pub enum Fault {
-    /// Each gives one byte less than a page, and every other one is interrupted.
+    /// A read returns one byte less than a page, and every other read is interrupted.
     Trickles,
     /// After so many bytes the disk fails.
     Breaks { after: usize },
@@ -104,7 +104,7 @@ fn a_read_beyond_the_host_limit_leaves_the_object_untouched() {
 }
 
 fn a_thread_with_the_documented_stack_opens_and_reads() {
-    // Twice as much without optimisation, as syncedmem.h says.
+    // A debug build needs twice as much, as syncedmem.h says.
     let bytes = if cfg!(debug_assertions) { 128 << 10 } else { 64 << 10 };
     let work = || {
         let folder = Folder::new();

@@ -12,7 +12,7 @@ thread_local! {
     static FLAGS: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// In place of the C library's, by whose name std opens files: puts a pipe in the file's place at the last moment.
+/// Replaces the C library's function, by whose name std opens files: puts a pipe in the file's place at the last moment.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
     let swaps = SWAPPED.replace(false);
@@ -20,7 +20,7 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_
         FLAGS.set(flags);
         assert_eq!(unsafe { (libc::unlink(path), libc::mkfifo(path, 0o600)) }, (0, 0));
     }
-    // Without a wait, so that a library that would wait fails the test instead.
+    // Does not wait, so that the test fails, not hangs, if the library would wait.
     let flags = if swaps { flags | libc::O_NONBLOCK } else { flags };
     unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) as c_int }
 }
@@ -36,7 +36,7 @@ fn a_pipe_that_takes_the_files_place_while_it_is_opened_is_refused_without_a_wai
     assert_eq!(FLAGS.get() & wanted, wanted);
 }
 
-/// Which files are damaged or foreign, the tests of `crates/caffemodel` say.
+/// The tests of `crates/caffemodel` cover which files are damaged or foreign.
 fn damaged_and_foreign_files_are_told_apart() {
     let folder = Folder::new();
     let whole = layer("ip", "InnerProduct", &[wire::blob(&[4], &[1.0; 4])]);

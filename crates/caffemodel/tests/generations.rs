@@ -5,7 +5,7 @@ mod support;
 use caffemodel::{At, Element, Kind, Model, Version};
 use support::*;
 
-/// What Caffe's own tool makes of the types that it knows, `oracle/checks.py` compares.
+/// `oracle/checks.py` compares the types that Caffe's own tool knows with that tool's output.
 #[test]
 fn types_that_caffe_does_not_know_stay_and_a_v0_layer_has_all_in_the_message_inside() {
     let outside = bytes(2, [bytes(1, [bytes(1, "in"), bytes(2, "innerproduct")].concat()), bytes(4, "out")].concat());
@@ -109,7 +109,7 @@ fn values_in_fields_of_a_fork_are_refused_with_the_numbers_of_the_fields() {
     assert_eq!(floats_at(&net_of(whole), At::data(0, 0)), [1.0, 2.0], "whole values are read without them");
     let long = unreadable([blob(&[1], &[1.0, 2.0]), number(20, 1)].concat());
     assert!(long.contains("its data has 2 values, and its shape 1 needs 1"), "{long}");
-    // A type of NVIDIA's alone hides no values.
+    // A type field of NVIDIA's without the bytes does not hide that values are missing.
     assert!(
         unreadable([shape(&[2]), number(10, 1)].concat()).contains("its data has 0 values, and its shape 2 needs 2")
     );

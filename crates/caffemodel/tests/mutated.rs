@@ -16,21 +16,21 @@ thread_local! {
     static PEAK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts what the thread holds.
+/// The system's allocator, with a count of the bytes that the thread has allocated.
 struct Counting;
 
-// SAFETY: every call is the system allocator's.
+// SAFETY: every call goes to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.set(HELD.get().wrapping_add(layout.size()));
         PEAK.set(PEAK.get().max(HELD.get()));
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         HELD.set(HELD.get().wrapping_sub(layout.size()));
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.dealloc(address, layout) }
     }
 }
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most that `work` holds beyond what was held before.
+/// The most bytes that `work` has allocated at once.
 fn peak<T>(work: impl FnOnce() -> T) -> (usize, T) {
     HELD.set(0);
     PEAK.set(0);
@@ -60,7 +60,7 @@ fn read_all(model: &Model, random: &mut Random) -> u64 {
             if found.type_name() == "ConstantFill" && bytes as u64 > model.file_bytes() {
                 continue;
             }
-            // A whole number may take one byte in the file, and eight here.
+            // An integer may take one byte in the file and eight in memory.
             let widest = if model.kind() == Kind::InitNet { 8 } else { 1 };
             assert!(bytes as u64 <= widest * model.file_bytes(), "values lie in the file");
             match model.read_bytes(at, 0, &mut vec![0; bytes]) {
@@ -76,7 +76,7 @@ fn read_all(model: &Model, random: &mut Random) -> u64 {
     arrays
 }
 
-/// Replaces each array by itself, in another order than the file's.
+/// Replaces each array by its own values, in another order than the file's.
 fn with_own_values(model: &Model) -> Edit<'_> {
     let mut edit = Edit::of(model);
     let layers = model.layers().iter().enumerate().filter(|_| model.kind() != Kind::InitNet);
@@ -90,7 +90,7 @@ fn with_own_values(model: &Model) -> Edit<'_> {
     edit
 }
 
-/// Of errors, names and the test.
+/// Bytes of errors, names and the test itself.
 const SPARE_BYTES: usize = 16 << 10;
 const ALLOWANCE_BYTES: usize = 4 << 20;
 
@@ -166,6 +166,6 @@ fn writing_takes_the_same_memory_for_files_of_any_size() {
         held
     };
     let (small, large) = (held_for(1_000), held_for(4_000_000));
-    // The new values of a block lie beside it.
+    // A block's new values have a second buffer.
     assert!(large < small + (256 << 10) && large < 576 << 10, "{small} and {large} bytes");
 }

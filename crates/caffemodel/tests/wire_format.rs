@@ -1,4 +1,4 @@
-//! Damage is refused with its place. That what protobuf accepts is read as protobuf reads it, `oracle/checks.py` shows.
+//! A damaged file is refused with the offset of the damage. `oracle/checks.py` compares files that protobuf accepts with protobuf.
 
 mod support;
 
@@ -44,7 +44,7 @@ fn a_file_that_is_cut_anywhere_is_refused_or_has_less_in_it() {
     let file = [&begin[..], &layer_v1("b", 14, &[])].concat();
     for length in 1..file.len() {
         let cut = Model::from_bytes(file[..length].to_vec(), "net", Some(Kind::Net));
-        // Between two fields nothing says that more should follow.
+        // A file that is cut between two fields is sound.
         if length == 3 || length == begin.len() {
             assert!(cut.unwrap().layers().len() < 2);
             continue;
@@ -140,7 +140,7 @@ fn what_a_caller_asks_for_wrongly_is_an_argument_error_with_the_bounds() {
 
 #[test]
 fn a_file_that_describes_more_than_it_can_hold_is_refused() {
-    // Every other value of an array in a run of its own.
+    // Every other value of an array is a separate run.
     let apart = [fixed32(5, 1.0), number(99, 0)].concat().repeat(50_000);
     for file in [bytes(2, "").repeat(100_000), layer("a", "", &[apart])] {
         assert!(refused(file).contains("describes more layers, blobs and names than it can hold"));
@@ -167,7 +167,7 @@ fn files_of_other_formats_are_named() {
         let error = Model::from_bytes(file.to_vec(), "m", None).unwrap_err();
         assert!(error.to_string().contains(what), "{error}");
     }
-    // Its length is a tab.
+    // The byte of the length is a tab.
     let net = Model::from_bytes(bytes(1, "<unknown>"), "m", None);
     assert_eq!(net.unwrap().name(), "<unknown>");
     let unknown = Model::from_bytes(number(77, 1), "m", None).unwrap_err();

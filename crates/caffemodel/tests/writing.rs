@@ -1,4 +1,4 @@
-//! Files with other values, where all else is the same byte for byte.
+//! Files with new values: everything else is the same byte for byte.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -49,7 +49,7 @@ fn new_values_lie_where_the_old_ones_lay_and_are_of_their_type() {
     let cases = [
         (AT, diff(6, &[1; 8]), [bytes(5, &floats), bytes(6, [1; 8]), rest.clone()].concat()),
         (AT, legacy_of(&[1, 1, 1, 2], 5, &[1; 8]), legacy_of(&[1, 1, 1, 2], 5, &floats)),
-        // Floats beside doubles are not read.
+        // Floats are not read if there are doubles.
         (AT, diff(8, &[1; 16]), diff(8, &doubles)),
         (AT, raw(1, &[1; 8]), raw(1, &floats)),
         (AT, raw(0, &[1; 16]), raw(0, &doubles)),
@@ -61,7 +61,7 @@ fn new_values_lie_where_the_old_ones_lay_and_are_of_their_type() {
         (DIFF, diff(9, &[1; 16]), diff(9, &doubles)),
     ];
     for (at, old, new) in cases {
-        // Halves become what is stored.
+        // Halves are widened to the stored type.
         let file = changed(&around(&old), Kind::Net, at, Values::new(Element::F16, 2, &halves[..])).unwrap();
         assert_eq!(file, around(&new), "{old:x?}");
     }
@@ -94,7 +94,7 @@ fn values_become_wider_where_they_are_stored_so_and_are_never_rounded() {
     let widened = [1.0, 2f32.powi(-24), f32::from_bits(0x7fc0_2000)];
     let of_halves = to(&blob(&[3], &[0.0; 3]), Values::new(Element::F16, 3, &halves[..]));
     assert_eq!(of_halves.unwrap(), around(&blob(&[3], &widened)));
-    // In many blocks.
+    // The values fill many blocks.
     let values: Vec<f32> = (0..200_001u32).map(|value| value as f32 + 0.5).collect();
     let doubles: Vec<f64> = values.iter().map(|value| f64::from(*value)).collect();
     let of_doubles = |values: &[f64]| [bytes(8, f64_bytes(values)), shape(&[values.len() as i64])].concat();
@@ -178,7 +178,7 @@ fn writing_that_fails_leaves_the_old_file_and_nothing_else() {
         assert_eq!(error.kind(), ErrorKind::Io, "{error}");
         assert!(error.to_string().contains("cannot be written ("), "{error}");
     }
-    // Cut while it is copied.
+    // The old file is cut while it is copied.
     let new = folder.0.join("new.caffemodel");
     std::fs::write(&new, "as before").unwrap();
     let file = File::options().write(true).open(&path).unwrap();
@@ -217,7 +217,7 @@ fn the_new_file_replaces_the_one_that_was_opened_and_has_its_mode_or_that_of_the
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     Edit::of(&model).write_to(&path).unwrap();
     assert_eq!(mode(&path), 0o600, "what was kept private stays so");
-    // A link is replaced, not its file; a name may be as long as names can be.
+    // A link is replaced, not its file; a name may have the greatest length.
     let link = folder.0.join("link");
     symlink(&plain, &link).unwrap();
     Edit::of(&model).write_to(&link).unwrap();
@@ -236,7 +236,7 @@ fn a_file_that_caffe_cannot_read_for_its_size_is_written_only_if_it_is_allowed()
     let error = edit.write_to(&new).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("bytes, and Caffe reads at most 2147483647; allow large files"), "{error}");
-    // Writing begins, and ends where these values end.
+    // Writing begins, and fails where these values end.
     edit.replace(At::data(0, 0), Values::new(Element::F32, LARGE, io::repeat(0).take(8))).allow_large();
     assert_eq!(edit.write_to(&new).unwrap_err().kind(), ErrorKind::Io);
     let error = write_blob(&new, &[i64::MAX], Values::new(Element::F32, i64::MAX as u64, io::empty()), None);

@@ -53,7 +53,7 @@ pub fn f64_bytes(values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Packed.
+/// A packed list.
 pub fn shape(dims: &[i64]) -> Vec<u8> {
     bytes(7, bytes(1, dims.iter().flat_map(|dim| varint(*dim as u64)).collect::<Vec<_>>()))
 }
@@ -67,7 +67,7 @@ pub fn legacy(dims: &[i64]) -> Vec<u8> {
     (1..).zip(dims).flat_map(|(index, dim)| number(index, *dim)).collect()
 }
 
-/// In a net.
+/// The blob in a net.
 pub fn layer(name: &str, kind: &str, blobs: &[Vec<u8>]) -> Vec<u8> {
     let blobs = blobs.iter().flat_map(|blob| bytes(7, blob));
     bytes(100, [bytes(1, name), bytes(2, kind)].concat().into_iter().chain(blobs).collect::<Vec<_>>())
@@ -133,7 +133,7 @@ pub fn floats_at(model: &Model, at: At) -> Vec<f32> {
     values
 }
 
-/// Why the first blob cannot be read.
+/// The error of reading the first blob.
 pub fn unreadable(blob: Vec<u8>) -> String {
     net_of(blob).array(At::data(0, 0)).unwrap_err().to_string()
 }
@@ -148,8 +148,7 @@ pub fn stored(model: &Model, at: At) -> (Element, Vec<u8>) {
 /// Values of the first blob of `sparse_model`.
 pub const LARGE: u64 = 700 << 20;
 
-/// Writes a model of more than 2 GiB that takes no room on the disk: the values of its first blob are a hole but for the
-/// last, 7.5.
+/// Writes a sparse model of more than 2 GiB: the values of its first blob are a hole, except the last one, 7.5.
 pub fn sparse_model(path: &Path) {
     let dims = shape(&[700, 1 << 20]);
     let data_tag = [vec![5 << 3 | 2], varint(LARGE * 4)].concat();
@@ -163,7 +162,7 @@ pub fn sparse_model(path: &Path) {
     file.write_all_at(&behind, values_at + LARGE * 4).unwrap();
 }
 
-/// Removed at its end.
+/// A folder, which is removed when this is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -171,7 +170,7 @@ impl Folder {
         Self::within(env!("CARGO_TARGET_TMPDIR").into(), test)
     }
 
-    /// Lies in memory where the machine has such a folder: thousands of files reach a disk slowly.
+    /// Makes the folder in memory if the machine has such a file system, because writing thousands of files to a disk is slow.
     pub fn in_memory(test: &str) -> Self {
         let memory = PathBuf::from("/dev/shm");
         Self::within(if memory.is_dir() { memory } else { std::env::temp_dir() }, test)
@@ -189,7 +188,7 @@ impl Folder {
         path
     }
 
-    /// Sorted.
+    /// The names of the files, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

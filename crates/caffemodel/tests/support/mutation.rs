@@ -77,7 +77,7 @@ fn operators(blobs: &[Vec<u8>]) -> Vec<u8> {
     .concat()
 }
 
-/// A file, and what to open it as: half of them damaged anywhere, half inside of their blobs.
+/// A file and the kind to open it as. Half of the files are damaged anywhere, half inside their blobs.
 pub fn damaged(random: &mut Random, blobs: &[Vec<u8>]) -> (Option<Kind>, Vec<u8>) {
     let mut chosen: Vec<_> = (0..=random.below(2)).map(|_| blobs[random.below(blobs.len())].clone()).collect();
     let other = &blobs[random.below(blobs.len())];
@@ -106,7 +106,7 @@ pub fn mutate(random: &mut Random, file: &mut Vec<u8>, other: &[u8]) {
         match random.below(9) {
             0 if !file.is_empty() => file[at] ^= 1 << random.below(8),
             1 if !file.is_empty() => file[at] = random.next() as u8,
-            // Ends of numbers, tags of known fields.
+            // The values are ends of varints, and tags of known fields.
             2 if !file.is_empty() => {
                 file[at] = [0, 1, 0x7f, 0x80, 0xff, 0x0a, 0x12, 0x2a, 0x3a, 0x08, 0x28, 0x0b, 0x0c][random.below(13)];
             }

@@ -1,4 +1,4 @@
-//! Faults of Caffe2 that are not copied, each by what it would show.
+//! Faults of Caffe2 that are not repeated: each test fails if the fault is there.
 
 use std::ptr::null_mut;
 
@@ -25,7 +25,7 @@ fn a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later()
     assert_eq!(tensor.raw_data(), Err(SYNCEDMEM_ERROR_INVALID_STATE), "floats are no objects");
     let data = tensor.mutable::<[u8; 4]>(&object()).unwrap();
     assert!((0..6).all(|at| unsafe { data.add(at).read() } == BORN));
-    // Objects that are shrunk away live on in the memory, and are found again.
+    // Objects that a shrink removes stay in the memory, and an extend finds them again.
     tensor.shrink(2).unwrap();
     tensor.extend(4, 0.0).unwrap();
     assert_eq!((tensor.mutable(&object()), ALIVE.get()), (Ok(data), 6));
@@ -43,7 +43,7 @@ fn reserve_and_extend_keep_the_items_where_memory_runs_out() {
     assert!((0..16000).all(|at| unsafe { data.add(at).read() } == 7));
 }
 
-/// Writes all bytes that the tensor says it has, and sees them in a copy.
+/// Writes all bytes that the tensor reports, and compares them with a copy's.
 fn all_bytes_are_there(tensor: &Tensor, what: &str) {
     let info = tensor.info();
     assert!(info.capacity_nbytes >= info.nbytes, "{what}: {} bytes of {}", info.capacity_nbytes, info.nbytes);
