@@ -121,7 +121,7 @@ syncedmem_status_t syncedmem_blob_offset(const struct syncedmem_blob_t *blob,
                                          int64_t *offset);
 
 /**
- * As `syncedmem_blob_offset`, for four legacy indices. Each may be one past its axis, for the end of a range: compare
+ * Works as `syncedmem_blob_offset`, for four legacy indices. Each may be one past its axis, for the end of a range: compare
  * the offset with the count before you read.
  *
  * Errors: `INVALID_ARGUMENT` (also more than four axes, an index outside of that, or an offset above INT_MAX).
@@ -170,7 +170,7 @@ syncedmem_status_t syncedmem_blob_memory(const struct syncedmem_blob_t *blob,
                                          syncedmem_t **mem);
 
 /**
- * As `syncedmem_blob_memory`, and makes the caller an owner too, until `syncedmem_blob_release_memory`.
+ * Works as `syncedmem_blob_memory`, and makes the caller an owner too, until `syncedmem_blob_release_memory`.
  */
 syncedmem_status_t syncedmem_blob_hold_memory(const struct syncedmem_blob_t *blob,
                                               int32_t array,
@@ -197,7 +197,7 @@ syncedmem_status_t syncedmem_blob_set_cpu_data(struct syncedmem_blob_t *blob,
                                                void *data);
 
 /**
- * As `syncedmem_blob_set_cpu_data`, for the device side.
+ * Works as `syncedmem_blob_set_cpu_data`, for the device side.
  *
  * # Safety
  * `data` is device memory of all elements while the blob refers to it.
@@ -251,7 +251,7 @@ syncedmem_status_t syncedmem_blob_asum(const struct syncedmem_blob_t *blob,
                                        double *sum);
 
 /**
- * As `syncedmem_blob_asum`, for the sum of the squares.
+ * Works as `syncedmem_blob_asum`, for the sum of the squares.
  */
 syncedmem_status_t syncedmem_blob_sumsq(const struct syncedmem_blob_t *blob, int32_t array, double *sum);
 

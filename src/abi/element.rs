@@ -1,6 +1,8 @@
 //! The numbers of element types, and of a blob's arrays.
 
 use super::arguments::one_of;
+#[cfg(feature = "blob")]
+use crate::blob::Part;
 use crate::error::Error;
 use crate::object::element::ElementType;
 
@@ -44,6 +46,12 @@ pub enum syncedmem_array_t {
     SYNCEDMEM_DATA = 0,
     /// Their gradients.
     SYNCEDMEM_DIFF = 1,
+}
+
+#[cfg(feature = "blob")]
+pub(super) fn part(number: i32) -> Result<Part, Error> {
+    let what = "array is not a syncedmem_array_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)";
+    one_of(number, [Part::Data, Part::Diff], what)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod read;
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
-pub use caffemodel::{At, ErrorKind, Kind, Part, TorchRole};
+pub use caffemodel::{At, ErrorKind, Kind, TorchRole};
 use caffemodel::{Blob, Layer, State};
 
 pub use failure::Failure;

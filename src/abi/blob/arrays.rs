@@ -4,10 +4,11 @@ use std::ffi::c_void;
 
 use syncedmem_core::head::Side;
 
-use super::handle::{changed, part, syncedmem_blob_t};
+use super::handle::{changed, syncedmem_blob_t};
 use crate::abi::arguments::{handle, out};
 use crate::abi::c::object::syncedmem_t;
 use crate::abi::call::entry;
+use crate::abi::element::part;
 use crate::abi::status::syncedmem_status_t;
 use crate::object::owner::Shared;
 
@@ -34,7 +35,7 @@ pub unsafe extern "C" fn syncedmem_blob_memory(
     entry!(handle(blob), out(mem), |blob, mem| mem.set(blob.memory(part(array)?)?.as_ptr().cast()))
 }
 
-/// As `syncedmem_blob_memory`, and makes the caller an owner too, until `syncedmem_blob_release_memory`.
+/// Works as `syncedmem_blob_memory`, and makes the caller an owner too, until `syncedmem_blob_release_memory`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_hold_memory(
     blob: *const syncedmem_blob_t,
@@ -79,7 +80,7 @@ pub unsafe extern "C" fn syncedmem_blob_set_cpu_data(
     })
 }
 
-/// As `syncedmem_blob_set_cpu_data`, for the device side.
+/// Works as `syncedmem_blob_set_cpu_data`, for the device side.
 ///
 /// # Safety
 /// `data` is device memory of all elements while the blob refers to it.

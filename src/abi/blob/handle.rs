@@ -1,12 +1,12 @@
 //! Handles of blobs.
 
-use crate::abi::arguments::{self, Opaque, one_of, out};
+use crate::abi::arguments::{self, Opaque, out};
 use crate::abi::call::entry;
 use crate::abi::element::element_type;
 use crate::abi::handle::{Handle, Handled};
 use crate::abi::status::syncedmem_status_t;
+use crate::blob::Blob;
 use crate::blob::error::Error;
-use crate::blob::{Blob, Part};
 use crate::error;
 
 /// A blob.
@@ -17,11 +17,6 @@ impl Handled for Blob {
     const NULL: &'static str = "the blob is NULL or misaligned; pass a handle from syncedmem_blob_create";
     const ENDED: &'static str =
         "the handle does not lead to a live blob: it was destroyed, or its memory was overwritten; create another";
-}
-
-pub(super) fn part(number: i32) -> Result<Part, Error> {
-    let what = "the array is no number of syncedmem_array_t; pass SYNCEDMEM_DATA or SYNCEDMEM_DIFF";
-    Ok(one_of(number, [Part::Data, Part::Diff], what)?)
 }
 
 impl Opaque for syncedmem_blob_t {

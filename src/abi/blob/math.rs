@@ -1,8 +1,9 @@
 //! The math of blobs.
 
-use super::handle::{changed, part, syncedmem_blob_t};
+use super::handle::{changed, syncedmem_blob_t};
 use crate::abi::arguments::{handle, out};
 use crate::abi::call::entry;
+use crate::abi::element::part;
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::{self, Term};
 
@@ -28,7 +29,7 @@ pub unsafe extern "C" fn syncedmem_blob_asum(
     entry!(handle(blob), out(sum), |blob, sum| sum.set(blob.sum(part(array)?, Term::Abs)?))
 }
 
-/// As `syncedmem_blob_asum`, for the sum of the squares.
+/// Works as `syncedmem_blob_asum`, for the sum of the squares.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_sumsq(
     blob: *const syncedmem_blob_t,

@@ -106,7 +106,7 @@ pub unsafe extern "C" fn syncedmem_blob_offset(
         .set(blob.shape().offset(indices)?))
 }
 
-/// As `syncedmem_blob_offset`, for four legacy indices. Each may be one past its axis, for the end of a range: compare
+/// Works as `syncedmem_blob_offset`, for four legacy indices. Each may be one past its axis, for the end of a range: compare
 /// the offset with the count before you read.
 ///
 /// Errors: `INVALID_ARGUMENT` (also more than four axes, an index outside of that, or an offset above INT_MAX).

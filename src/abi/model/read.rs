@@ -1,12 +1,12 @@
 //! Reading of values into objects.
 
 use super::open::syncedmem_model_t;
-use crate::abi::arguments::{handle, one_of};
+use crate::abi::arguments::handle;
 use crate::abi::c::object::syncedmem_t;
 use crate::abi::call::entry;
-use crate::abi::element::{element_type, syncedmem_array_t};
+use crate::abi::element::{element_type, part};
 use crate::abi::status::syncedmem_status_t;
-use crate::models::{At, Part};
+use crate::models::At;
 
 /// Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) into the host side of `mem`, which is
 /// then the newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the stored type, for
@@ -32,10 +32,7 @@ pub unsafe extern "C" fn syncedmem_model_read_blob(
     mem: *mut syncedmem_t,
 ) -> syncedmem_status_t {
     entry!(handle(model), handle(mem), |model, object| {
-        const PARTS: [Part; 2] = [Part::Data, Part::Diff];
-        const _: () = assert!(syncedmem_array_t::SYNCEDMEM_DIFF as usize == 1);
-        let what = "array is no syncedmem_array_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)";
-        let part = one_of(array, PARTS, what)?;
+        let part = self::part(array)?;
         let element = self::element_type(element_type)?;
         // SAFETY: the C caller lets no other thread use the host side of `mem` ("Safety" above).
         unsafe { model.read(At { layer, blob, part }, element, object) }?;
