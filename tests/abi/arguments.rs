@@ -14,28 +14,22 @@ const HEADERS: [&str; 4] = [
     include_str!("../../include/syncedmem_model.h"),
 ];
 
-/// Parameters that may be NULL: those of one function, or those of that name in any function.
-const MAY_BE_NULL: [&str; 22] = [
+/// Parameters that may be NULL: those of one function, or those of that name in any function. Beside them, that of each function
+/// that destroys, closes or frees.
+const MAY_BE_NULL: &[&str] = &[
     "context",
     "is_new",
     "stream",
     "user",
-    "CaffeFreeHost ptr",
-    "syncedmem_blob_destroy blob",
     "syncedmem_blob_release_memory mem",
     "syncedmem_cuda_status sentence",
-    "syncedmem_destroy mem",
-    "syncedmem_model_close model",
     "syncedmem_tensor_attach pointer",
     "syncedmem_tensor_data meta",
-    "syncedmem_tensor_destroy tensor",
     "syncedmem_tensor_mutable_data meta",
     "syncedmem_typed_blob_attach pointer",
-    "syncedmem_typed_blob_destroy blob",
     "syncedmem_typed_blob_get meta",
     "syncedmem_typed_blob_release deleter",
     "syncedmem_workspace_create parent",
-    "syncedmem_workspace_destroy workspace",
     "syncedmem_workspace_remove_blob removed",
     "syncedmem_workspace_rename_blob blob",
 ];
@@ -125,8 +119,9 @@ impl Parameter {
                 Vec::new()
             };
         };
-        let may_be_null =
+        let is_listed =
             [&self.name, &format!("{function} {}", self.name)].iter().any(|it| MAY_BE_NULL.contains(&it.as_str()));
+        let may_be_null = is_listed || ["destroy", "close", "FreeHost"].iter().any(|end| function.ends_with(end));
         let is_aligned = !["void", "char", "bool", "CUstream_st"].contains(&target.trim_start_matches("const "));
         let mut faults = Vec::new();
         if !may_be_null {
