@@ -15,7 +15,7 @@
  * Pointers. Unless a function says otherwise, a NULL or misaligned argument gives SYNCEDMEM_ERROR_INVALID_ARGUMENT. The
  * library relies on the rest: a handle is that of an object, a pointer for a result is writable, a string ends with
  * NUL, an array has as many items as its count says (NULL is allowed for none), and a structure as many bytes as its
- * member size says. The context of a callback is passed on as it is. A CUDA stream may be NULL, the legacy default
+ * member size says. The context of a callback is passed on unchanged. A CUDA stream may be NULL, the legacy default
  * stream; it is used only during the call, and may be destroyed after it.
  *
  * Errors. Functions that return a syncedmem_status_t write results only on success. After an error the object is as it
@@ -243,7 +243,7 @@ enum syncedmem_mode_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * That of the Caffe in the process.
+   * The mode of the Caffe in the process.
    */
   SYNCEDMEM_MODE_AUTO = 0,
   /**
@@ -272,15 +272,15 @@ enum syncedmem_pinning_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * In GPU mode.
+   * Page-locked in GPU mode.
    */
   SYNCEDMEM_PIN_AUTO = 0,
   /**
-   * Always.
+   * Page-locked always.
    */
   SYNCEDMEM_PIN_ALWAYS = 1,
   /**
-   * Never.
+   * Page-locked never.
    */
   SYNCEDMEM_PIN_NEVER = 2,
 };
@@ -638,13 +638,9 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t waits;
   /**
-   * Contexts synchronized before a block was reused or unlocked.
+   * Contexts synchronized before a block was reused.
    */
   struct syncedmem_sum_t synchronises;
-  /**
-   * Page-locking in place.
-   */
-  struct syncedmem_sum_t registrations;
   /**
    * Failed host allocations.
    */
@@ -686,42 +682,6 @@ typedef struct syncedmem_stats_t {
    */
   uint64_t device_overwrites;
 } syncedmem_stats_t;
-
-/**
- * Returns a block of `bytes` (not 0) at a multiple of `alignment` (a power of two), or NULL.
- */
-typedef void *(*syncedmem_allocate_t)(size_t bytes, size_t alignment, void *context);
-
-/**
- * Takes back a block of the same table's `allocate`, with the same `bytes`.
- */
-typedef void (*syncedmem_release_t)(void *block, size_t bytes, void *context);
-
-/**
- * See `syncedmem_set_host_allocator`. Later versions may add members at the end.
- */
-typedef struct syncedmem_host_allocator_t {
-  /**
-   * Set by the caller to `sizeof(syncedmem_host_allocator_t)`.
-   */
-  size_t size;
-  /**
-   * Makes a block.
-   */
-  syncedmem_allocate_t allocate;
-  /**
-   * Takes a block back.
-   */
-  syncedmem_release_t release;
-  /**
-   * Given to both; may be NULL.
-   */
-  void *context;
-  /**
-   * Whether new blocks hold zeros: the library then does not fill them.
-   */
-  bool zeroed;
-} syncedmem_host_allocator_t;
 
 #ifdef __cplusplus
 extern "C" {
@@ -781,7 +741,7 @@ syncedmem_status_t syncedmem_create(size_t bytes, struct syncedmem_t **mem);
 syncedmem_status_t syncedmem_destroy(struct syncedmem_t *mem);
 
 /**
- * As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle.
+ * Works as `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle.
  *
  * Errors: `INVALID_ARGUMENT` (also storage that is misaligned or too small).
  *
@@ -818,29 +778,29 @@ syncedmem_status_t syncedmem_cpu_data(struct syncedmem_t *mem,
                                       const void **data);
 
 /**
- * As `syncedmem_cpu_data`, for reading and writing. The host is then the newest side.
+ * Works as `syncedmem_cpu_data`, for reading and writing. The host is then the newest side.
  */
 syncedmem_status_t syncedmem_mutable_cpu_data(struct syncedmem_t *mem, void **data);
 
 /**
- * As `syncedmem_mutable_cpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
+ * Works as `syncedmem_mutable_cpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
  * of them.
  */
 syncedmem_status_t syncedmem_overwrite_cpu_data(struct syncedmem_t *mem,
                                                 void **data);
 
 /**
- * As `syncedmem_cpu_data`, for the device data; NULL for size 0.
+ * Works as `syncedmem_cpu_data`, for the device data; NULL for size 0.
  */
 syncedmem_status_t syncedmem_gpu_data(struct syncedmem_t *mem, const void **data);
 
 /**
- * As `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
+ * Works as `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
  */
 syncedmem_status_t syncedmem_mutable_gpu_data(struct syncedmem_t *mem, void **data);
 
 /**
- * As `syncedmem_overwrite_cpu_data`, for the device data.
+ * Works as `syncedmem_overwrite_cpu_data`, for the device data.
  */
 syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem, void **data);
 
@@ -857,7 +817,7 @@ syncedmem_status_t syncedmem_set_cpu_data(struct syncedmem_t *mem,
                                           void *data);
 
 /**
- * As `syncedmem_set_cpu_data`, for the device side: memory of any device, or managed memory.
+ * Works as `syncedmem_set_cpu_data`, for the device side: memory of any device, or managed memory.
  *
  * # Safety
  * `data` is device memory of the object's size while the object refers to it.
@@ -883,7 +843,7 @@ syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_discard(struct syncedmem_t *mem);
 
 /**
- * As `syncedmem_release_cpu`, for the device block while the host holds the newest data.
+ * Works as `syncedmem_release_cpu`, for the device block while the host holds the newest data.
  */
 syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);
 
@@ -1002,7 +962,7 @@ syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
                                             int *ordinal);
 
 /**
- * Writes to `*pinned` whether this library page-locked the object's host memory, also by `syncedmem_pin`.
+ * Writes to `*pinned` whether this library allocated the object's host block page-locked.
  */
 syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
 
@@ -1012,37 +972,9 @@ syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinn
 syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns);
 
 /**
- * As `syncedmem_owns_cpu`, for the device block.
+ * Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory and size 0.
  */
 syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
-
-/**
- * Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
- * Address and contents stay; copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
- * use it for memory that is copied repeatedly. Memory that is page-locked already stays as it is; if another library
- * did it, that one unlocks it.
- *
- * `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
- * released, the object grows or ends): free it after that. Unlocking waits for the context that was current at
- * `syncedmem_pin`, and for no other device. An owned block that is given back stays page-locked, as idle
- * `SYNCEDMEM_MEMORY_PINNED`, until `syncedmem_trim`, until memory runs out, or until its budget is exceeded.
- *
- * Objects that borrow the same address share the lock: the last one unlocks it. The driver refuses copies of memory
- * that is page-locked in part: page-lock the longest part first, and have no copies of overlapping memory in flight
- * while it is unlocked.
- *
- * Errors: `INVALID_STATE` (no host memory yet, or a shorter part of it is page-locked for another object),
- * `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`).
- *
- * # Safety
- * Borrowed memory stays until the object releases it.
- */
-syncedmem_status_t syncedmem_pin(struct syncedmem_t *mem);
-
-/**
- * Undoes `syncedmem_pin`, after a copy in flight. Blocks that were allocated page-locked stay so.
- */
-syncedmem_status_t syncedmem_unpin(struct syncedmem_t *mem);
 
 /**
  * Gives the idle blocks of a `syncedmem_memory_t` back to the system or the driver.
@@ -1089,9 +1021,8 @@ syncedmem_status_t syncedmem_set_pool_age(double seconds);
 syncedmem_status_t syncedmem_get_pool_age(double *seconds);
 
 /**
- * Sets how many bytes this library may page-lock in all: for objects, idle, and in place. Beyond that new host blocks
- * are pageable; page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of the process's
- * memory.
+ * Sets how many bytes this library may page-lock in all, for objects and idle. Beyond that new host blocks are pageable;
+ * page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of the process's memory.
  */
 syncedmem_status_t syncedmem_set_pinned_limit(size_t bytes);
 
@@ -1219,30 +1150,6 @@ syncedmem_status_t syncedmem_trace_start(const char *file);
  * Ends the trace and marks it as whole.
  */
 syncedmem_status_t syncedmem_trace_stop(void);
-
-/**
- * Makes later host blocks of all objects come from the program's functions; NULL: from the library again. The table is
- * copied.
- *
- * The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`) and traced as others. They are not kept for reuse, and
- * page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for
- * `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to make
- * room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
- *
- * The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child
- * and at exit. They may use objects, but not the block's own, nor those that another thread uses. They return: an
- * exception ends the process, and a `longjmp` out of one is not allowed. The library cannot notice it: the object stays
- * claimed, so that this thread's later calls give `REENTERED` and those of others wait for ever, and the thread can no
- * longer be cancelled.
- *
- * Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc, or another copy of
- * the library is loaded).
- *
- * # Safety
- * Functions and context stay usable for the rest of the process. A block stays readable and writable until it is
- * released.
- */
-syncedmem_status_t syncedmem_set_host_allocator(const struct syncedmem_host_allocator_t *allocator);
 
 /**
  * Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address to `*ptr`, which is

@@ -75,7 +75,7 @@ typedef bool (*syncedmem_copy_t)(const void *source, void *target, size_t count)
  */
 typedef struct syncedmem_typemeta_t {
   /**
-   * Unique to the type, such as the address of a static of its own. NULL: no type.
+   * Identifies the type, such as the address of a static that only this type uses. NULL: no type.
    */
   const void *id;
   /**
@@ -208,7 +208,7 @@ syncedmem_status_t syncedmem_tensor_resize(struct syncedmem_tensor_t *tensor,
                                            const int64_t *dims);
 
 /**
- * As `syncedmem_tensor_resize`, with the dimensions of another tensor.
+ * Works as `syncedmem_tensor_resize`, with the dimensions of another tensor.
  */
 syncedmem_status_t syncedmem_tensor_resize_like(struct syncedmem_tensor_t *tensor,
                                                 const struct syncedmem_tensor_t *source);
@@ -283,7 +283,7 @@ syncedmem_status_t syncedmem_tensor_data(const struct syncedmem_tensor_t *tensor
                                          const void **data);
 
 /**
- * As `syncedmem_tensor_data`, for reading and writing, as items of `meta`; NULL is the tensor's own type. Memory is
+ * Works as `syncedmem_tensor_data`, for reading and writing, as items of `meta`; NULL is the tensor's own type. Memory is
  * kept for the same type, and for another plain one if it is large enough. Otherwise it is new: the items are lost,
  * and new ones are constructed, or on the host zeros.
  *
@@ -372,7 +372,7 @@ syncedmem_status_t syncedmem_tensor_is_type(const struct syncedmem_tensor_t *ten
 syncedmem_status_t syncedmem_tensor_dim(const struct syncedmem_tensor_t *tensor, int32_t axis, int64_t *dim);
 
 /**
- * As `syncedmem_tensor_dim`, in 32 bits.
+ * Works as `syncedmem_tensor_dim`, in 32 bits.
  *
  * Errors: `INVALID_STATE` (the dimension is larger).
  */
@@ -505,7 +505,7 @@ syncedmem_status_t syncedmem_typed_blob_get_tensor(const struct syncedmem_typed_
                                                    struct syncedmem_tensor_t **tensor);
 
 /**
- * As `syncedmem_typed_blob_get_tensor`, for a tensor of that side (`syncedmem_side_t`). If the value is no such tensor,
+ * Works as `syncedmem_typed_blob_get_tensor`, for a tensor of that side (`syncedmem_side_t`). If the value is no such tensor,
  * the blob gets a new one, and the old value ends. `is_new` may be NULL.
  *
  * Errors: `INVALID_STATE` (no memory for the tensor; NULL in its place).
@@ -547,14 +547,14 @@ syncedmem_status_t syncedmem_workspace_create_blob(struct syncedmem_workspace_t 
                                                    struct syncedmem_typed_blob_t **blob);
 
 /**
- * As `syncedmem_workspace_create_blob`, but for this workspace itself: the blob hides a mapping's or a parent's.
+ * Works as `syncedmem_workspace_create_blob`, but for this workspace itself: the blob hides a mapping's or a parent's.
  */
 syncedmem_status_t syncedmem_workspace_create_local_blob(struct syncedmem_workspace_t *workspace,
                                                          const char *name,
                                                          struct syncedmem_typed_blob_t **blob);
 
 /**
- * As `syncedmem_workspace_create_blob`, but writes NULL if there is no such blob.
+ * Works as `syncedmem_workspace_create_blob`, but writes NULL if there is no such blob.
  */
 syncedmem_status_t syncedmem_workspace_get_blob(const struct syncedmem_workspace_t *workspace,
                                                 const char *name,
@@ -619,7 +619,7 @@ syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tens
                                            void **attached);
 
 /**
- * As `syncedmem_tensor_attach`, for a blob.
+ * Works as `syncedmem_tensor_attach`, for a blob.
  */
 syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob_t *blob,
                                                void *pointer,

@@ -126,7 +126,7 @@ impl Array<'_> {
         if side == Side::Host {
             return Ok(None);
         }
-        // A read leaves the head as it is if the host computes.
+        // An access for reading: the head stays if the host computes.
         let own = Ready::new(self.memory, Access::Read, side)?;
         Math::begin(&own, self.element, self.count)
     }

@@ -15,7 +15,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Without dimensions the count is 1.
+    /// A shape of `dims`; without any the count is 1.
     // Unlike Caffe: a dimension that no `int` holds is refused, not narrowed.
     pub fn new(dims: &[i64]) -> Result<Shape, Error> {
         if dims.len() > MOST_AXES {

@@ -33,7 +33,7 @@ pub type syncedmem_deleter_t = Option<unsafe extern "C-unwind" fn(pointer: *mut 
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct syncedmem_typemeta_t {
-    /// Unique to the type, such as the address of a static of its own. NULL: no type.
+    /// Identifies the type, such as the address of a static that only this type uses. NULL: no type.
     pub id: *const c_void,
     /// UTF-8, valid as long as anything has the type.
     pub name: *const c_char,

@@ -108,7 +108,7 @@ fn a_program_with_more_rights_than_its_caller_heeds_no_setting() {
     let place = if is_set && ran.output == "privileged 1\n" {
         place
     } else {
-        // Not root and no other group, or a file system without set-group-ID: the test fakes the system's answer.
+        // The user is not root and has no other group, or the file system has no set-group-ID: the test fakes the system's answer.
         let place = Place::new(&["-DPRIVILEGED"]);
         ran = place.named();
         place

@@ -20,7 +20,7 @@ fn a_shape_gives_the_axes_the_count_and_the_text() {
         ("any", &[2, 3], 6, "2 3 (6)"),
         ("an empty shape counts one", &[], 1, "(1)"),
         ("dimensions of 0 are allowed", &[0, 5], 0, "0 5 (0)"),
-        ("behind a dimension of 0 any others are", &[0, 1 << 20, 1 << 20], 0, "0 1048576 1048576 (0)"),
+        ("after a dimension of 0 any others are", &[0, 1 << 20, 1 << 20], 0, "0 1048576 1048576 (0)"),
         ("32 axes", &[1; 32], 1, &format!("{}(1)", "1 ".repeat(32))),
         ("the count is at most the largest int", &[largest], largest, "2147483647 (2147483647)"),
         ("the longest text has room", &longest, 0, &format!("0 {}(0)", "2147483647 ".repeat(31))),

@@ -9,7 +9,7 @@ fn a_dimension_beyond_an_int_is_refused() {
     let mut blob = Blob::new(&[1]);
     for dim in [1i64 << 32, (1 << 32) + 5, i64::MAX, i64::MIN, 1 << 31] {
         assert_eq!(blob.reshape(&[dim]), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{dim}");
-        assert_eq!(blob.reshape(&[0, dim]), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{dim} behind a 0");
+        assert_eq!(blob.reshape(&[0, dim]), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{dim} after a 0");
     }
 }
 

@@ -31,10 +31,10 @@ fn a_sparse_file_does_not_make_opening_it_take_its_size_in_memory() {
     let file = File::create(&path).unwrap();
     // The name, and an unknown field of four times its size.
     let head = [vec![0x0a], varint(NAME)].concat();
-    let behind = [vec![0x9a, 0x7d], varint(4 * NAME)].concat();
+    let after = [vec![0x9a, 0x7d], varint(4 * NAME)].concat();
     file.write_all_at(&head, 0).unwrap();
-    file.write_all_at(&behind, head.len() as u64 + NAME).unwrap();
-    file.set_len(head.len() as u64 + NAME + behind.len() as u64 + 4 * NAME).unwrap();
+    file.write_all_at(&after, head.len() as u64 + NAME).unwrap();
+    file.set_len(head.len() as u64 + NAME + after.len() as u64 + 4 * NAME).unwrap();
     let error = Model::open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert!(error.to_string().contains("exhaust memory"), "{error}");

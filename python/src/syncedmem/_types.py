@@ -86,7 +86,7 @@ class Memory(enum.IntEnum):
 class Mode(enum.IntEnum):
     """The mode assumed for `Caffe::mode()`."""
     AUTO = 0
-    """That of the Caffe in the process."""
+    """The mode of the Caffe in the process."""
     CPU = 1
     """CPU mode."""
     GPU = 2
@@ -96,11 +96,11 @@ class Mode(enum.IntEnum):
 class Pinning(enum.IntEnum):
     """When host memory is page-locked, if it can be."""
     AUTO = 0
-    """In GPU mode."""
+    """Page-locked in GPU mode."""
     ALWAYS = 1
-    """Always."""
+    """Page-locked always."""
     NEVER = 2
-    """Never."""
+    """Page-locked never."""
 
 
 class ErrorPolicy(enum.IntEnum):

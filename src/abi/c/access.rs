@@ -61,7 +61,7 @@ pub unsafe extern "C" fn syncedmem_cpu_data(mem: *mut syncedmem_t, data: *mut *c
     data!(mem, data, Access::Read, Side::Host)
 }
 
-/// As `syncedmem_cpu_data`, for reading and writing. The host is then the newest side.
+/// Works as `syncedmem_cpu_data`, for reading and writing. The host is then the newest side.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_mutable_cpu_data(
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn syncedmem_mutable_cpu_data(
     data!(mem, data, Access::Write, Side::Host)
 }
 
-/// As `syncedmem_mutable_cpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
+/// Works as `syncedmem_mutable_cpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
 /// of them.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
@@ -82,14 +82,14 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
     data!(mem, data, Access::Overwrite, Side::Host)
 }
 
-/// As `syncedmem_cpu_data`, for the device data; NULL for size 0.
+/// Works as `syncedmem_cpu_data`, for the device data; NULL for size 0.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_gpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
     data!(mem, data, Access::Read, Side::Device)
 }
 
-/// As `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
+/// Works as `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_mutable_gpu_data(
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn syncedmem_mutable_gpu_data(
     data!(mem, data, Access::Write, Side::Device)
 }
 
-/// As `syncedmem_overwrite_cpu_data`, for the device data.
+/// Works as `syncedmem_overwrite_cpu_data`, for the device data.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mu
     })
 }
 
-/// As `syncedmem_set_cpu_data`, for the device side: memory of any device, or managed memory.
+/// Works as `syncedmem_set_cpu_data`, for the device side: memory of any device, or managed memory.
 ///
 /// # Safety
 /// `data` is device memory of the object's size while the object refers to it.
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn syncedmem_discard(mem: *mut syncedmem_t) -> syncedmem_s
     })
 }
 
-/// As `syncedmem_release_cpu`, for the device block while the host holds the newest data.
+/// Works as `syncedmem_release_cpu`, for the device block while the host holds the newest data.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_gpu(mem: *mut syncedmem_t) -> syncedmem_status_t {

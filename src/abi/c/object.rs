@@ -81,7 +81,7 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
     })
 }
 
-/// As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle.
+/// Works as `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle.
 ///
 /// Errors: `INVALID_ARGUMENT` (also storage that is misaligned or too small).
 ///

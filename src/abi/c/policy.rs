@@ -16,7 +16,7 @@ pub use crate::caffe::syncedmem_mode_callback_t;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_mode_t {
-    /// That of the Caffe in the process.
+    /// The mode of the Caffe in the process.
     SYNCEDMEM_MODE_AUTO = 0,
     /// CPU mode.
     SYNCEDMEM_MODE_CPU = 1,
@@ -28,11 +28,11 @@ pub enum syncedmem_mode_t {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_pinning_t {
-    /// In GPU mode.
+    /// Page-locked in GPU mode.
     SYNCEDMEM_PIN_AUTO = 0,
-    /// Always.
+    /// Page-locked always.
     SYNCEDMEM_PIN_ALWAYS = 1,
-    /// Never.
+    /// Page-locked never.
     SYNCEDMEM_PIN_NEVER = 2,
 }
 

@@ -28,7 +28,7 @@ pub unsafe extern "C" fn syncedmem_owns_cpu(mem: *const syncedmem_t, owns: *mut 
     entry!(handle(mem), out(owns), |object, owns| owns.set(object.owns(Side::Host)?))
 }
 
-/// As `syncedmem_owns_cpu`, for the device block.
+/// Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory and size 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_owns_gpu(mem: *const syncedmem_t, owns: *mut bool) -> syncedmem_status_t {
     entry!(handle(mem), out(owns), |object, owns| owns.set(object.owns(Side::Device)?))

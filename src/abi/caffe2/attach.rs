@@ -42,7 +42,7 @@ pub unsafe extern "C" fn syncedmem_tensor_attach(
     })
 }
 
-/// As `syncedmem_tensor_attach`, for a blob.
+/// Works as `syncedmem_tensor_attach`, for a blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_attach(
     blob: *const syncedmem_typed_blob_t,

@@ -160,7 +160,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_tensor(
     entry!(held(blob), out(tensor), |blob, tensor| tensor.set(handle_of(blob.tensor()?)))
 }
 
-/// As `syncedmem_typed_blob_get_tensor`, for a tensor of that side (`syncedmem_side_t`). If the value is no such tensor,
+/// Works as `syncedmem_typed_blob_get_tensor`, for a tensor of that side (`syncedmem_side_t`). If the value is no such tensor,
 /// the blob gets a new one, and the old value ends. `is_new` may be NULL.
 ///
 /// Errors: `INVALID_STATE` (no memory for the tensor; NULL in its place).

@@ -33,7 +33,7 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
     })
 }
 
-/// As `syncedmem_tensor_data`, for reading and writing, as items of `meta`; NULL is the tensor's own type. Memory is
+/// Works as `syncedmem_tensor_data`, for reading and writing, as items of `meta`; NULL is the tensor's own type. Memory is
 /// kept for the same type, and for another plain one if it is large enough. Otherwise it is new: the items are lost,
 /// and new ones are constructed, or on the host zeros.
 ///

@@ -50,7 +50,7 @@ pub unsafe extern "C" fn syncedmem_tensor_info(
             size: tensor.count(),
             nbytes: tensor.nbytes(),
             capacity_nbytes: tensor.capacity(),
-            // At most SYNCEDMEM_TENSOR_MOST_DIMENSIONS.
+            // A tensor has at most SYNCEDMEM_TENSOR_MOST_DIMENSIONS dimensions.
             ndim: tensor.dims().len() as i32,
             side: tensor.side() as i32,
             shares_data: tensor.shares_data(),
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn syncedmem_tensor_dim(
     entry!(read(tensor), out(dim), |tensor, dim| dim.set(shape::dim(tensor.dims(), axis)?))
 }
 
-/// As `syncedmem_tensor_dim`, in 32 bits.
+/// Works as `syncedmem_tensor_dim`, in 32 bits.
 ///
 /// Errors: `INVALID_STATE` (the dimension is larger).
 #[unsafe(no_mangle)]

@@ -109,7 +109,7 @@ pub unsafe extern "C" fn syncedmem_tensor_resize(
     })
 }
 
-/// As `syncedmem_tensor_resize`, with the dimensions of another tensor.
+/// Works as `syncedmem_tensor_resize`, with the dimensions of another tensor.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_resize_like(

@@ -80,7 +80,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     })
 }
 
-/// As `syncedmem_workspace_create_blob`, but for this workspace itself: the blob hides a mapping's or a parent's.
+/// Works as `syncedmem_workspace_create_blob`, but for this workspace itself: the blob hides a mapping's or a parent's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     workspace: *mut syncedmem_workspace_t,
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     })
 }
 
-/// As `syncedmem_workspace_create_blob`, but writes NULL if there is no such blob.
+/// Works as `syncedmem_workspace_create_blob`, but writes NULL if there is no such blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     workspace: *const syncedmem_workspace_t,

@@ -191,7 +191,7 @@ pub unsafe extern "C" fn syncedmem_model_blob_info(
         out.set(&syncedmem_blob_info_t {
             size: out.size,
             element_type: element_type(blob.data().element()) as i32,
-            // At most 32.
+            // A shape has at most 32 axes.
             axes: blob.shape().len() as c_int,
             shape: blob.shape().as_ptr(),
             net_axes: net_shape.len() as c_int,

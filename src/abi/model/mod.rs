@@ -7,7 +7,7 @@
 //! Ownership. syncedmem_model_open pairs with syncedmem_model_close. Strings and shapes of a model live until it is
 //! closed. Objects filled from it do not depend on it.
 //!
-//! Threads. Any number of threads may use one model at once, each with objects of its own, and so may a forked child.
+//! Threads. Any number of threads may use one model at once, each with its own objects, and so may a forked child.
 //! Only syncedmem_model_close needs the model alone.
 //!
 //! Files. The file stays open until the model is closed. It is read, never mapped: one that another program cuts

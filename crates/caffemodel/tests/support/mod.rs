@@ -95,17 +95,17 @@ pub fn argument(name: &str, fields: &[Vec<u8>]) -> Vec<u8> {
     bytes(5, [bytes(1, name), fields.concat()].concat())
 }
 
-/// With a tag before each.
+/// A list with a tag before each value.
 pub fn dims(dims: &[i64]) -> Vec<u8> {
     argument("shape", &[dims.iter().flat_map(|dim| number(6, *dim)).collect()])
 }
 
-/// With a tag before each, as Caffe2 writes it.
+/// A list with a tag before each value, as Caffe2 writes it.
 pub fn float_values(values: &[f32]) -> Vec<u8> {
     argument("values", &[values.iter().flat_map(|value| fixed32(5, *value)).collect()])
 }
 
-/// With a tag before each, as Caffe2 writes it.
+/// A list with a tag before each value, as Caffe2 writes it.
 pub fn int_values(values: &[i64]) -> Vec<u8> {
     argument("values", &[values.iter().flat_map(|value| number(6, *value)).collect()])
 }
@@ -155,11 +155,11 @@ pub fn sparse_model(path: &Path) {
     let blob_bytes = data_tag.len() as u64 + LARGE * 4 + dims.len() as u64;
     let head = [bytes(1, "fc6"), bytes(2, "InnerProduct"), vec![7 << 3 | 2], varint(blob_bytes)].concat();
     let begin = [vec![0xa2, 0x06], varint(head.len() as u64 + blob_bytes), head, data_tag].concat();
-    let behind = [dims, layer("fc7", "InnerProduct", &[blob(&[2], &[3.0, 4.0])])].concat();
+    let after = [dims, layer("fc7", "InnerProduct", &[blob(&[2], &[3.0, 4.0])])].concat();
     let (file, values_at) = (File::create(path).unwrap(), begin.len() as u64);
     file.write_all_at(&begin, 0).unwrap();
     file.write_all_at(&7.5f32.to_le_bytes(), values_at + LARGE * 4 - 4).unwrap();
-    file.write_all_at(&behind, values_at + LARGE * 4).unwrap();
+    file.write_all_at(&after, values_at + LARGE * 4).unwrap();
 }
 
 /// A folder, which is removed when this is dropped.
