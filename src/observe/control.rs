@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use syncedmem_core::settings as table;
 use syncedmem_core::text::{Escaped, Text};
 
 use super::trace::{self, FileError};
@@ -46,7 +47,7 @@ fn read() {
     let is_counting = report_file::begin() | (settings::ACCOUNT.get() > 0);
     let flags = Flags::NONE.and(ACCOUNT, is_counting).and(RANGES, nvtx::attach());
     // The trace opens before its flag is set: events are written from then on.
-    let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
+    let is_traced = settings::given(&table::TRACE)
         .is_some_and(|file| recorder::open_trace(file).inspect_err(|trouble| complain(file, *trouble)).is_ok());
     flags::begin(flags.and(TRACE, is_traced));
 }
@@ -71,7 +72,7 @@ extern "C" fn at_exit() {
     // A panic is a bug here: the process must still reach its end.
     let _ = std::panic::catch_unwind(|| {
         // The calls of such a Caffe have not begun the recording. It begins here and says why it is empty.
-        if flags::are_unread() && settings::environment(c"SYNCEDMEM_TRACE").is_some() && trace::is_any_caffe_bound() {
+        if flags::are_unread() && settings::given(&table::TRACE).is_some() && trace::is_any_caffe_bound() {
             read_settings();
         }
         trace::conclude();

@@ -4,6 +4,7 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use syncedmem_core::settings as table;
 use syncedmem_core::text::{Escaped, Text};
 use syncedmem_trace::account::Account;
 
@@ -44,7 +45,7 @@ fn write(text: &mut Report, account: &Account) -> fmt::Result {
 /// Writes the report once, unless nothing happened. A forked child writes another one.
 pub fn write_to_file(account: impl FnOnce() -> Account) {
     static WRITTEN: AtomicU32 = AtomicU32::new(0);
-    let Some(name) = settings::environment(c"SYNCEDMEM_REPORT").filter(|_| flags::has(ACCOUNT)) else { return };
+    let Some(name) = settings::given(&table::REPORT).filter(|_| flags::has(ACCOUNT)) else { return };
     let has_happened = recorder::account().made() > 0 || call_counts::are_any();
     if !has_happened || WRITTEN.swap(std::process::id(), Relaxed) == std::process::id() {
         return;

@@ -3,13 +3,14 @@
 
 use std::ffi::CStr;
 
+use syncedmem_core::settings as table;
+
 use crate::platform::file;
 use crate::platform::file_error::FileError;
 use crate::platform::file_name::Name;
 use crate::platform::text::{append_to, is_stream, warn};
 use crate::settings;
 
-const VARIABLE: &str = "SYNCEDMEM_REPORT";
 /// The beginning of a report. A file that begins otherwise is not emptied.
 const OPENING: &[u8] = b"libsyncedmem: memory of ";
 
@@ -18,7 +19,7 @@ static PATH: Name = Name::empty();
 
 /// Returns whether a report is wanted. Called once, when the settings are read.
 pub fn begin() -> bool {
-    let Some(name) = settings::environment(c"SYNCEDMEM_REPORT") else { return false };
+    let Some(name) = settings::given(&table::REPORT) else { return false };
     // An error in the name is reported by `append`, once.
     let _ = with_path(name, |path| if is_stream(path) { Ok(()) } else { empty(path) });
     true
@@ -26,11 +27,11 @@ pub fn begin() -> bool {
 
 pub fn append(name: &CStr, report: &[u8]) {
     let written = with_path(name, |path| {
-        append_to(path, VARIABLE, "the report follows", report);
+        append_to(path, table::REPORT.name(), "the report follows", report);
         Ok(())
     });
     if let Err(trouble) = written {
-        warn(format_args!("{VARIABLE}: {trouble}; there is no report"));
+        warn(format_args!("{}: {trouble}; there is no report", table::REPORT.name()));
     }
 }
 

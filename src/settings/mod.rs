@@ -1,16 +1,36 @@
-//! The settings of docs/settings.md, read when first needed. A call of the C API takes precedence. Reading allocates
-//! nothing.
+//! The values of the settings ([`table`]), read when they are first needed. A call of the C API takes precedence. Reading
+//! allocates nothing.
 
 mod variable;
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use syncedmem_core::settings::{self as table, Setting};
+use syncedmem_core::text::Escaped;
+
+use crate::platform::loaded;
+use crate::platform::text::warn;
 pub use variable::{Amount, Choice, Seconds};
+
+pub static MODE: Choice = Choice::new(&table::MODE);
+pub static PIN: Choice = Choice::new(&table::PIN);
+pub static CHECK_DEVICE: Choice = Choice::new(&table::CHECK_DEVICE);
+pub static ON_ERROR: Choice = Choice::new(&table::ON_ERROR);
+pub static ACCOUNT: Choice = Choice::new(&table::ACCOUNT);
+/// Becomes `malloc` when another copy of this library is in the process.
+pub static HOST_BLOCKS: Choice = Choice::new(&table::HOST_BLOCKS);
+static JUNK_FILL: Choice = Choice::new(&table::JUNK_FILL);
+static TAKE_OVER: Choice = Choice::new(&table::TAKE_OVER);
+static HOST_LIMIT: Amount = Amount::new(&table::HOST_LIMIT);
+pub static POOL_BUDGET: Amount = Amount::new(&table::POOL_BUDGET);
+pub static PINNED_LIMIT: Amount = Amount::new(&table::PINNED_LIMIT);
+pub static TRACE_SIZE: Amount = Amount::new(&table::TRACE_SIZE);
+pub static POOL_AGE: Seconds = Seconds::new(&table::POOL_AGE);
 
 static UNREAD: AtomicBool = AtomicBool::new(true);
 
-/// Reads what would else be read under a lock.
+/// Reads the settings that would otherwise be read, and reported, under a lock.
 #[inline]
 pub fn read_host_settings() {
     if UNREAD.load(Ordering::Relaxed) {
@@ -24,16 +44,21 @@ fn read_all() {
     for amount in [&HOST_LIMIT, &POOL_BUDGET, &PINNED_LIMIT] {
         amount.get();
     }
-    for choice in [&MODE, &PIN, &HOST_BLOCKS, &JUNK_FILL] {
+    for choice in [&MODE, &PIN, &HOST_BLOCKS, &JUNK_FILL, &TAKE_OVER] {
         choice.get();
     }
     POOL_AGE.get();
+    let share = given(&table::SHARE).filter(|share| table::SHARE.parse(share.to_bytes()) != Some(0));
+    if let (Some(share), None) = (share, loaded::find(NET_LIBRARY)) {
+        warn(format_args!(
+            "SYNCEDMEM_SHARE={} has no effect without libsyncedmem_names.so; preload it, or use syncedmem run --share",
+            Escaped(share.to_bytes())
+        ));
+    }
 }
 
-pub static MODE: Choice = Choice::new(c"SYNCEDMEM_MODE", &["auto", "cpu", "gpu"]);
-pub static PIN: Choice = Choice::new(c"SYNCEDMEM_PIN", &["auto", "always", "never"]);
-pub static ON_ERROR: Choice = Choice::new(c"SYNCEDMEM_ON_ERROR", &["abort", "throw"]);
-pub static HOST_BLOCKS: Choice = Choice::new(c"SYNCEDMEM_HOST_BLOCKS", &["auto", "malloc"]);
+/// A function of the library that shares memory, and reports an unknown value.
+const NET_LIBRARY: &CStr = c"_ZN9syncedmem11name_layersEv";
 
 /// `None`: `Caffe::mode()` decides.
 #[inline]
@@ -45,15 +70,10 @@ pub fn pins() -> Option<bool> {
     }
 }
 
-/// The original's DEBUG check.
-pub static CHECK_DEVICE: Choice = Choice::new(c"SYNCEDMEM_CHECK_DEVICE", &["0", "1"]);
-
 /// Whether `free()` must accept every host block.
 pub fn malloc_only() -> bool {
     HOST_BLOCKS.get() == 1
 }
-
-pub static JUNK_FILL: Choice = Choice::new(c"SYNCEDMEM_JUNK_FILL", &["off", "on"]);
 
 pub fn fills_with_junk() -> bool {
     JUNK_FILL.get() == 1
@@ -63,31 +83,19 @@ pub fn throws() -> bool {
     ON_ERROR.get() == 1
 }
 
-pub static TAKE_OVER: Choice = Choice::new(c"SYNCEDMEM_TAKE_OVER", &["0", "1"]);
-
+/// The library asks when it is loaded, also in programs without Caffe, so a wrong value is reported only by `read_all`.
 pub fn takes_over() -> bool {
-    TAKE_OVER.get() == 1
+    given(&table::TAKE_OVER).is_some_and(|value| table::TAKE_OVER.parse(value.to_bytes()) == Some(1))
 }
 
 pub fn checks_device() -> bool {
     CHECK_DEVICE.get() == 1
 }
 
-pub static HOST_LIMIT: Amount = Amount::new(c"SYNCEDMEM_HOST_LIMIT", "no limit");
-
 #[inline]
 pub fn host_limit() -> Option<u64> {
     HOST_LIMIT.get().filter(|&limit| limit != 0)
 }
-
-/// Of each kind of memory.
-pub static POOL_BUDGET: Amount = Amount::new(c"SYNCEDMEM_POOL_BUDGET", "the default");
-pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
-
-pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on"]);
-pub static TRACE_SIZE: Amount = Amount::new(c"SYNCEDMEM_TRACE_SIZE", "the default");
-
-pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);
 
 /// Whether freed blocks are kept for the next object.
 #[inline]
@@ -101,7 +109,12 @@ pub fn keeps_pageable() -> bool {
     !cfg!(loom) && pools() && !malloc_only()
 }
 
-/// Of this library; an empty value counts as not set.
+/// The setting's value in the environment.
+pub fn given(setting: &Setting) -> Option<&'static CStr> {
+    environment(setting.variable)
+}
+
+/// The value of a variable; an empty one counts as not set.
 ///
 /// A program with more rights than its caller (such as set-user-ID) reads none: a setting can name a file to write or a
 /// library to load.
@@ -144,12 +157,12 @@ pub fn each_given(mut visit: impl FnMut(&CStr)) {
         if variable.to_bytes().starts_with(b"SYNCEDMEM_") {
             visit(variable);
         }
-        // SAFETY: behind a pointer that is not null there is another one.
+        // SAFETY: a pointer that is not null is followed by another one.
         next = unsafe { next.add(1) };
     }
 }
 
-/// Of another library; an empty value counts as set.
+/// Whether a variable of another library is set, if only to an empty value.
 #[expect(unsafe_code, reason = "getenv(3)")]
 pub fn is_set(variable: &CStr) -> bool {
     // SAFETY: `variable` is NUL-terminated.

@@ -197,8 +197,9 @@ fn what_is_no_program_gets_an_error_that_says_so() {
 }
 
 #[test]
-fn this_machine_is_described_and_misspelt_settings_are_told() {
-    let told = said(command().arg("doctor").env("SYNCEDMEM_PIN", "never").env("SYNCEDMEM_ONERROR", "throw")).ok();
+fn this_machine_is_described_and_wrong_settings_are_named() {
+    let set = [("SYNCEDMEM_PIN", "never"), ("SYNCEDMEM_MODE", "fast"), ("SYNCEDMEM_ONERROR", "throw")];
+    let told = said(command().arg("doctor").envs(set)).ok();
     assert_has(
         &told,
         &[
@@ -209,6 +210,7 @@ fn this_machine_is_described_and_misspelt_settings_are_told() {
             "memory",
             "huge pages",
             "SYNCEDMEM_PIN=never\n",
+            "SYNCEDMEM_MODE=fast: it is not one of auto cpu gpu; using auto\n",
             "SYNCEDMEM_ON_ERROR is perhaps meant",
         ],
     );

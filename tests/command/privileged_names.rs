@@ -41,7 +41,8 @@ fn a_program_with_more_rights_than_its_caller_shares_and_keeps_nothing() {
     for (share, sentence) in [
         ("all", "libsyncedmem: shared memory needed"),
         ("all", "SYNCEDMEM_KEEP names \"nothing\""),
-        ("some", "SYNCEDMEM_SHARE is \"some\""),
+        ("off", "SYNCEDMEM_KEEP has no effect, because SYNCEDMEM_SHARE is off"),
+        ("some", "SYNCEDMEM_SHARE=some is not one of off gradients all; using off"),
     ] {
         let heeds = told(&workshop, "program", share);
         assert_eq!((heeds.status, heeds.output.as_str()), (Some(0), "privileged 0\n"), "{heeds:?}");
@@ -50,4 +51,13 @@ fn a_program_with_more_rights_than_its_caller_shares_and_keeps_nothing() {
         let said = (privileged.status, privileged.output.as_str(), privileged.error.as_str());
         assert_eq!(said, (Some(0), "privileged 1\n", ""), "{share}");
     }
+}
+
+#[test]
+fn a_program_without_caffe_says_nothing_of_settings() {
+    let mut command = Command::new("true");
+    command.env("LD_PRELOAD", both_libraries()).env("SYNCEDMEM_SHARE", "some").env("SYNCEDMEM_KEEP", "conv1");
+    command.env("SYNCEDMEM_TAKE_OVER", "yes").env("SYNCEDMEM_MODE", "none");
+    let said = said(&mut command);
+    assert_eq!((said.status, said.error.as_str()), (Some(0), ""));
 }

@@ -156,7 +156,7 @@ fn idle_blocks_go_before_the_address_space_is_exhausted() {
     assert_eq!(too_large.overwrite_cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
 }
 
-fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
+fn a_value_without_meaning_or_effect_is_reported_once_and_the_default_holds() {
     for (variable, value, told) in [
         ("SYNCEDMEM_HOST_LIMIT", "lots", "SYNCEDMEM_HOST_LIMIT=lots is not a number of bytes"),
         ("SYNCEDMEM_PIN", "maybe", "SYNCEDMEM_PIN=maybe is not one of auto always never; using auto"),
@@ -164,6 +164,8 @@ fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
         ("SYNCEDMEM_POOL_AGE", "-3", "SYNCEDMEM_POOL_AGE=-3 is not a number of seconds; using 10"),
         ("SYNCEDMEM_POOL_AGE", "soon", "SYNCEDMEM_POOL_AGE=soon is not a number of seconds; using 10"),
         ("SYNCEDMEM_POOL_BUDGET", "1.5G", "SYNCEDMEM_POOL_BUDGET=1.5G is not a number of bytes"),
+        ("SYNCEDMEM_TAKE_OVER", "yes", "SYNCEDMEM_TAKE_OVER=yes is not one of 0 1; using 0"),
+        ("SYNCEDMEM_SHARE", "all", "SYNCEDMEM_SHARE=all has no effect without libsyncedmem_names.so"),
         ("SYNCEDMEM_PINNED_LIMIT", "-1", "SYNCEDMEM_PINNED_LIMIT=-1 is not a number of bytes"),
     ] {
         let errors = alone(&[("SYNCEDMEM_POOL_AGE", ""), (variable, value)], || {
@@ -191,7 +193,7 @@ fn a_budget_of_all_kinds_and_ages_that_are_none_are_refused() {
 }
 
 crate::support::harness::tests![
-    a_value_that_makes_no_sense_is_reported_once_and_the_default_holds,
+    a_value_without_meaning_or_effect_is_reported_once_and_the_default_holds,
     a_budget_of_all_kinds_and_ages_that_are_none_are_refused;
     alone(&[]):
     the_default_budget_is_a_share_of_the_processs_memory,

@@ -8,5 +8,6 @@ mod checked_in;
 mod documents;
 mod header;
 mod python_types;
+mod settings;
 mod snippets;
 mod sources;

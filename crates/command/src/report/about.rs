@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::number_of_bytes;
 use syncedmem_core::date::Date;
+use syncedmem_core::settings::{Setting, bytes};
 use syncedmem_core::text::{Escaped, Size};
 use syncedmem_trace_reader::{Caffe, Note};
 
@@ -35,15 +35,14 @@ impl About {
         }
     }
 
-    /// Bytes of a limit by its name.
     pub fn limit(&self, name: &str) -> Option<u64> {
         self.limits.iter().find(|(other, _)| other == name).map(|&(_, bytes)| bytes)
     }
 
     /// Bytes that a setting names; `None` if it sets no limit.
-    pub fn amount(&self, setting: &str) -> Option<u64> {
-        let value = self.settings.iter().find_map(|one| one.strip_prefix(setting)?.strip_prefix('='))?;
-        number_of_bytes(value).filter(|&bytes| bytes > 0)
+    pub fn amount(&self, setting: &Setting) -> Option<u64> {
+        let value = self.settings.iter().find_map(|one| one.strip_prefix(setting.name())?.strip_prefix('='))?;
+        bytes(value.as_bytes()).filter(|&bytes| bytes > 0)
     }
 
     /// The file of a Caffe that calls its own functions directly.
@@ -107,6 +106,8 @@ pub fn taken_over(caffe: &Caffe) -> String {
 
 #[cfg(test)]
 mod tests {
+    use syncedmem_core::settings::{HOST_LIMIT, PINNED_LIMIT};
+
     use super::*;
 
     #[test]
@@ -129,7 +130,7 @@ mod tests {
         ];
         assert_eq!(about.lines(), expected.map(|(name, value)| (name, value.to_owned())));
         assert_eq!((about.limit("data"), about.limit("address space")), (Some(1 << 30), None));
-        assert_eq!((about.amount("SYNCEDMEM_HOST_LIMIT"), about.amount("SYNCEDMEM_HOST")), (Some(2 << 30), None));
+        assert_eq!((about.amount(&HOST_LIMIT), about.amount(&PINNED_LIMIT)), (Some(2 << 30), None));
         assert_eq!(about.bound_caffe(), None);
         about.take(Note::Caffe(caffe(false)));
         assert_eq!(about.bound_caffe(), Some(Path::new("/lib/libcaffe.so.1")));

@@ -1,6 +1,7 @@
 //! The memory that one more item of a batch costs, and the largest batch that fits.
 
 use syncedmem_core::kind::Kind;
+use syncedmem_core::settings::HOST_LIMIT;
 
 use super::facts::{Batch, Process};
 use super::sharing::Saving;
@@ -84,7 +85,7 @@ impl Growth {
             ("the control group's ", about.limit("control group"), None),
             ("ulimit -d's ", about.limit("data"), None),
             ("ulimit -v's ", about.limit("address space"), ending.address_space_peak),
-            ("SYNCEDMEM_HOST_LIMIT's ", about.amount("SYNCEDMEM_HOST_LIMIT"), Some(blobs)),
+            ("SYNCEDMEM_HOST_LIMIT's ", about.amount(&HOST_LIMIT), Some(blobs)),
         ];
         let limits =
             limits.into_iter().filter_map(|(whose, bytes, in_use)| Some(Limit { bytes: bytes?, whose, in_use }));

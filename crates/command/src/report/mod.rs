@@ -76,18 +76,9 @@ pub struct Shown {
     pub fit: Option<u64>,
 }
 
-/// Reads a size as the settings of the library are written: digits, and K, M, G or T after them.
-pub fn number_of_bytes(text: &str) -> Option<u64> {
-    let unit =
-        text.bytes().last().and_then(|letter| b"KMGT".iter().position(|unit| *unit == letter.to_ascii_uppercase()));
-    let digits = &text[..text.len() - usize::from(unit.is_some())];
-    let is_number = digits.bytes().all(|digit| digit.is_ascii_digit());
-    digits.parse::<u64>().ok().filter(|_| is_number)?.checked_mul(1 << (10 * unit.map_or(0, |unit| unit + 1)))
-}
-
-fn fitting(text: &str) -> Result<u64, String> {
-    let bytes = number_of_bytes(text).filter(|&bytes| bytes > 0);
-    bytes.ok_or_else(|| "give digits, and K, M, G or T if you like: 8G".to_owned())
+fn fitting(text: &str) -> Result<u64, &'static str> {
+    let bytes = syncedmem_core::settings::bytes(text.as_bytes()).filter(|&bytes| bytes > 0);
+    bytes.ok_or("give digits, and K, M, G or T if you like: 8G")
 }
 
 pub fn run(options: &Options) -> ExitCode {

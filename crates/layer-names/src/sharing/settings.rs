@@ -5,6 +5,7 @@ use std::env::var_os;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::OnceLock;
 
+use syncedmem_core::settings::{KEEP, Refusal, SHARE};
 use syncedmem_core::text::Escaped;
 
 use super::plan::Mode;
@@ -24,20 +25,19 @@ pub fn get() -> &'static Settings {
         // SAFETY: it has no preconditions.
         let is_trusted = unsafe { libc::getauxval(libc::AT_SECURE) } == 0;
         let read = |name| var_os(name).filter(|_| is_trusted).map(OsStringExt::into_vec).unwrap_or_default();
-        let text = read("SYNCEDMEM_SHARE");
-        let mode = match &text[..] {
+        let (share, keep) = (read(SHARE.name()), read(KEEP.name()));
+        let is_known = share.is_empty() || SHARE.parse(&share).is_some();
+        let mode = match &share[..] {
             b"all" => Some(Mode::All),
             b"gradients" => Some(Mode::Gradients),
-            b"" | b"off" => None,
-            _ => {
-                let text = Escaped(&text);
-                eprintln!(
-                    "libsyncedmem: SYNCEDMEM_SHARE is \"{text}\"; expected off, gradients or all; nothing is shared"
-                );
-                None
-            }
+            _ => None,
         };
-        Settings { mode, keep: Keep(read("SYNCEDMEM_KEEP")) }
+        if !is_known {
+            eprintln!("libsyncedmem: {}={} {}", SHARE.name(), Escaped(&share), Refusal(&SHARE));
+        } else if mode.is_none() && !keep.is_empty() {
+            eprintln!("libsyncedmem: {} has no effect, because {} is off", KEEP.name(), SHARE.name());
+        }
+        Settings { mode, keep: Keep(keep) }
     })
 }
 
