@@ -1,5 +1,5 @@
 //! Layers that are none of Caffe's, whatever their classes are called: on shared memory they compute what they compute without, because
-//! what they touch is kept apart.
+//! blobs that they touch are not shared.
 
 use crate::caffe_like::*;
 use crate::net_like::{self, LINKED};
@@ -98,7 +98,7 @@ fn a_layer_that_is_none_of_caffes_computes_the_same_on_shared_memory() {
         for options in [&["--junk-fill"][..], &[]] {
             let shared = all(which, options);
             assert_eq!((shared.status, &shared.output), (Some(0), &alone), "{which}: {}", shared.error);
-            assert_has(&shared.error, &[shares, "kept apart (a layer of an unknown type touches it): own, r3"]);
+            assert_has(&shared.error, &[shares, "not shared (a layer of an unknown type touches it): own, r3"]);
         }
     }
 }

@@ -29,14 +29,14 @@ FAULTS = (
         "let last = of_group().flat_map(|of_blob| &of_blob.consumers).max();",
         "let last = of_group().flat_map(|of_blob| &of_blob.consumers).min();",
     ),
-    ("an alias is forgotten", "layer_types.rs", '"Split" => (Alias::Data,', '"Split" => (Alias::None,'),
+    ("an alias is forgotten", "rules.rs", '"Split" => (Alias::Data,', '"Split" => (Alias::None,'),
     (
         "a chain in place is forgotten",
         "plan.rs",
         "let first = of_group().flat_map(|of_blob| &of_blob.producers).min();",
         "let first = of_group().flat_map(|of_blob| &of_blob.producers).max();",
     ),
-    ("a diff is not zeroed", "layer_types.rs", '"Power" => (Alias::None, Internals::Apart, true)', '"Power" => (Alias::None, Internals::Apart, false)'),
+    ("a diff is not zeroed", "rules.rs", '"Power" => (Alias::None, Internals::Kept, true)', '"Power" => (Alias::None, Internals::Kept, false)'),
 )
 
 
@@ -122,7 +122,7 @@ def caffes_own_tests_pass_or_say_what_is_gone(checks: Checks) -> str:
         # The error ends the process: the suite's tests one by one.
         for name in names:
             run = checks.caffe.run([gtest, f"--gtest_filter={name}"], place, settings=settings)
-            said = re.search(r"the (?:data|gradient) of blob \S+|the memory inside of layer \S+", run.err)
+            said = re.search(r"the (?:data|gradient) of blob \S+|the internal memory of layer \S+", run.err)
             assert run.status == 0 or said, f"{name} {run.ending()}"
             passed += run.status == 0
             if run.status != 0 and said:

@@ -1,4 +1,5 @@
-//! Functions of Caffe's classes by which nets and blobs are read, found by their names.
+//! Accessors of Caffe's nets, solvers and blobs, found by their mangled names.
+#![expect(unsafe_code, reason = "functions of Caffe's are called")]
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -8,10 +9,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::layout::{Bits, NewString, OldString, Shared, Vector, elements};
 
-/// Finds a function of a Caffe's.
+/// Looks up a function of one Caffe by its mangled name.
 pub type Find<'f> = &'f dyn Fn(&str) -> Option<*mut c_void>;
 
-/// `const vector<T>& name() const`; of a blob's memory, `const T& name() const`.
+/// A member function `const vector<T>& f() const`; for the memory of a blob, `const T& f() const`.
 #[derive(Clone, Copy)]
 pub struct Accessor<T>(Get, PhantomData<T>);
 pub type Get = unsafe extern "C" fn(*const c_void) -> *const c_void;
@@ -20,37 +21,37 @@ pub type Number = unsafe extern "C" fn(*const c_void) -> c_int;
 
 impl<T: Copy> Accessor<T> {
     fn find(find: Find, symbol: &str) -> Option<Accessor<T>> {
-        // SAFETY: Caffe's headers give the names that callers ask for this signature: a reference is a pointer, and so is `this`.
+        // SAFETY: Caffe's headers declare each function that is asked for here with this signature; references and `this` are pointers.
         find(symbol).map(|found| Accessor(unsafe { transmute::<*mut c_void, Get>(found) }, PhantomData))
     }
 
-    /// What the accessor refers to.
+    /// The address of what the accessor refers to.
     ///
     /// # Safety
-    /// As for `read`.
+    /// `of` is of the accessor's class, and no other thread changes it.
     pub unsafe fn get(self, of: *const c_void) -> *const c_void {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: `of` is of the accessor's class, by this function's contract.
         unsafe { (self.0)(of) }
     }
 
     /// # Safety
     /// `of` is of the accessor's class, and no other thread changes it.
     pub unsafe fn read<'a>(self, of: *const c_void) -> Option<&'a [T]> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: `of` is of the accessor's class, by this function's contract.
         let vector = unsafe { self.get(of) };
-        // SAFETY: as above; the accessor returns a vector of `T`.
+        // SAFETY: the accessor returns a vector of `T`, which no thread changes, by this function's contract.
         unsafe { elements(vector) }
     }
 }
 
 fn number(find: Find, symbol: &str) -> Option<Number> {
-    // SAFETY: Caffe's headers give the symbols of the callers this signature.
+    // SAFETY: Caffe's headers declare each function that is asked for here with this signature.
     find(symbol).map(|found| unsafe { transmute::<*mut c_void, Number>(found) })
 }
 
 pub type Blobs = Vector<*const c_void>;
 
-/// Functions by which nets of an element type, and their solvers, are read.
+/// Accessors of nets and solvers of an element type.
 pub struct NetAccessors {
     pub letter: &'static str,
     pub layer_names: Names,
@@ -65,7 +66,7 @@ pub struct NetAccessors {
     pub propagates: Option<Accessor<Bits>>,
 }
 
-/// Functions by which a pass knows its kind and its iteration.
+/// Accessors that give a pass its kind and its iteration.
 pub struct PassAccessors {
     pub phase: Option<Number>,
     pub iteration: Option<Number>,
@@ -80,14 +81,14 @@ impl PassAccessors {
     }
 }
 
-/// Strings of the ABI since GCC 5, which the symbol tells, or before.
+/// Strings of the C++ ABI since GCC 5, whose accessors have `cxx11` in their names, or of the one before.
 pub enum Names {
     New(Accessor<NewString>),
     Old(Accessor<OldString>),
 }
 
 impl Names {
-    /// `accessor` as mangled.
+    /// `accessor` is its name with the length before it, as in the mangled name.
     fn find(find: Find, letter: &str, accessor: &str) -> Option<Names> {
         let symbol = format!("_ZNK5caffe3NetI{letter}E{accessor}");
         let new = Accessor::find(find, &format!("{symbol}B5cxx11Ev")).map(Names::New);
@@ -114,7 +115,7 @@ impl NetAccessors {
     }
 }
 
-/// Functions by which blobs of an element type are read.
+/// Accessors of blobs of an element type.
 pub struct BlobAccessors {
     pub memory: [Accessor<Shared>; 2],
     /// Blobs before Caffe's rc2 have no such function.
@@ -132,7 +133,7 @@ impl BlobAccessors {
     }
 }
 
-/// What was found in one Caffe, by the letter of an element type.
+/// Accessors of one Caffe, by the letter of the element type.
 pub struct Found<T>([AtomicPtr<Option<T>>; 4]);
 
 impl<T> Found<T> {
@@ -140,8 +141,8 @@ impl<T> Found<T> {
         Found([const { AtomicPtr::new(null_mut()) }; 4])
     }
 
-    /// Not a OnceLock: a child of fork would wait for ever for a thread that was looking it up. Threads that look it up
-    /// at once find the same.
+    /// Looks them up at the first call. Not a `OnceLock`: a forked child would block if another thread of the parent was looking them up.
+    /// Two threads at once find the same; one result is leaked.
     pub fn of(&self, letter: &str, find: impl FnOnce() -> Option<T>) -> Option<&T> {
         let place = &self.0[["f", "d", "i", "j"].iter().position(|&known| known == letter)?];
         let mut found = place.load(Ordering::Acquire);
@@ -149,7 +150,7 @@ impl<T> Found<T> {
             found = Box::into_raw(Box::new(find()));
             place.store(found, Ordering::Release);
         }
-        // SAFETY: it was boxed here, and is never freed.
+        // SAFETY: the box was leaked above or by another thread, and is never freed.
         unsafe { &*found }.as_ref()
     }
 }

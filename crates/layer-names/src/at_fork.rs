@@ -1,40 +1,42 @@
-//! A fork takes the locks before, so that a child does not find one held by a thread that it does not have.
+//! Fork handlers: the forking thread holds this library's locks during a fork, so that no other thread holds one in the child.
+#![expect(unsafe_code, reason = "pthread_atfork")]
 
 use std::cell::RefCell;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::nets::{self, Nets};
-use crate::sharing;
 use crate::sharing::messages::{self, Messages};
+use crate::{guarded, sharing};
 
 type Guards = (MutexGuard<'static, Option<Nets>>, MutexGuard<'static, Messages>);
 
-/// Takes the locks in the order in which threads take them.
+/// Takes the locks in the order in which all threads take them.
 fn lock() -> Guards {
     (nets::lock(), messages::lock())
 }
 
 thread_local! {
-    /// Of this thread's forks, the innermost last: a handler of the program's may fork, when this thread has the locks already.
+    /// One entry for each fork that this thread is in, the innermost last. Only the first has the locks: a fork handler of the program may
+    /// fork, too.
     static HELD: RefCell<Vec<Option<Guards>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Registers the handlers. Those of libsyncedmem are registered at load: its locks, which are taken under these, come later.
+/// Registers the handlers. libsyncedmem has registered its own at load, so its locks are taken after these.
 pub fn watch() -> Option<()> {
-    // Not a Once: a child of fork would wait for ever for a thread that was registering.
+    // Not a `Once`: a forked child would block if another thread of the parent was registering.
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
-        // SAFETY: the handlers stay: this library is never unloaded.
+        // SAFETY: the handlers are never unloaded, because this library is not.
         unsafe { libc::pthread_atfork(Some(prepare), Some(end), Some(end)) };
     }
     Some(())
 }
 
 unsafe extern "C" fn prepare() {
-    crate::naming::naming(|| {
+    guarded(|| {
         HELD.with_borrow_mut(|held| {
-            // A child would wait for a thread that reads the settings.
+            // Reads the settings, in whose `OnceLock` a child would wait for another thread.
             sharing::is_on();
             let guard = held.is_empty().then(lock);
             held.push(guard);
@@ -44,7 +46,7 @@ unsafe extern "C" fn prepare() {
 }
 
 unsafe extern "C" fn end() {
-    crate::naming::naming(|| HELD.with_borrow_mut(Vec::pop));
+    guarded(|| HELD.with_borrow_mut(Vec::pop));
 }
 
 #[cfg(test)]
@@ -64,13 +66,13 @@ mod tests {
                 }
             });
             for _ in 0..200 {
-                // SAFETY: the child takes the locks, and ends.
+                // SAFETY: the child only takes the locks and ends.
                 let child = unsafe { libc::fork() };
                 if child == 0 {
-                    // SAFETY: it ends a child that waits for them.
+                    // SAFETY: alarm has no preconditions; it ends a child that blocks.
                     unsafe { libc::alarm(10) };
                     drop(lock());
-                    // SAFETY: it ends this child.
+                    // SAFETY: _exit has no preconditions.
                     unsafe { libc::_exit(0) };
                 }
                 let mut status = 0;

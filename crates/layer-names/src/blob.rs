@@ -1,4 +1,5 @@
 //! A blob of Caffe's, read through its exported accessors.
+#![expect(unsafe_code, reason = "Caffe's objects are read")]
 
 use std::ffi::{c_int, c_void};
 
@@ -6,20 +7,24 @@ use crate::accessor::BlobAccessors;
 use crate::caffe::Caffe;
 use crate::layout::{Shared, is_readable};
 
-/// Caffe's own thread is using it.
+/// A blob of a net. Only the net's thread uses it, in a call of the net, while the blob lives.
 #[derive(Clone, Copy)]
 pub struct Blob {
     this: *const c_void,
     of: &'static BlobAccessors,
 }
 
-// SAFETY: whichever thread reads a blob is the one that its net runs on.
+// SAFETY: Caffe runs a net on one thread at a time, and only that thread reads the net's blobs.
 unsafe impl Send for Blob {}
-// SAFETY: as for Send.
+// SAFETY: Caffe runs a net on one thread at a time, and only that thread reads the net's blobs.
 unsafe impl Sync for Blob {}
 
+/// A `SyncedMemory`: of a blob, or the one that is being constructed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object(*mut c_void);
+
 impl Blob {
-    /// `None`: this Caffe's blobs cannot be read.
+    /// `None`: this Caffe has no accessors of blobs.
     pub fn new(this: *const c_void, letter: &'static str, caffe: &'static Caffe) -> Option<Blob> {
         let of = caffe.blobs.of(letter, || BlobAccessors::find(&|symbol| caffe.find(symbol), letter))?;
         Some(Blob { this, of })
@@ -34,67 +39,90 @@ impl Blob {
         self.this.addr()
     }
 
-    /// Empty if this Caffe has no accessor for it.
+    /// Empty in a Caffe before rc2, whose blobs have no such accessor.
     fn shape(self) -> Option<&'static [c_int]> {
         match self.of.shape {
-            // SAFETY: the blob lives while Caffe's thread is in a call of its net.
+            // SAFETY: the net's thread is in a call of the net, which holds the blob.
             Some(shape) => unsafe { shape.read(self.this) },
             None => Some(&[]),
         }
     }
 
-    /// The first axis, which for Caffe's layers is the batch; 0 without one.
+    /// The first axis, which is the batch in Caffe's layers; 0 without axes.
     pub fn first_axis(self) -> u64 {
         self.size().1
     }
 
-    /// Elements, and the first axis.
+    /// Number of elements, and the first axis.
     pub fn size(self) -> (i64, u64) {
         let Some(shape) = self.shape() else { return (0, 0) };
         let first = shape.first().and_then(|&axis| u64::try_from(axis).ok()).unwrap_or(0);
         (shape.iter().map(|&axis| i64::from(axis)).product(), first)
     }
 
-    /// A blob without them may be one that has no memory yet, for which the accessors end the process.
+    /// A blob without axes may have no memory yet; then Caffe's accessors of memory end the process.
     pub fn has_axes(self) -> bool {
         !self.this.is_null() && self.shape().is_some_and(|shape| !shape.is_empty())
     }
 
-    /// Bytes of its elements, which may be fewer than its memory has.
+    /// Bytes of the elements. The memory may have more.
     pub fn bytes(self) -> Option<usize> {
         self.of.shape?;
         usize::try_from(self.size().0).ok()?.checked_mul(self.of.element)
     }
 
-    /// Of data and diff. Null before the blob has a shape.
-    pub fn memory(self) -> Option<[*mut c_void; 2]> {
-        // The accessors end the process for a blob without elements.
+    /// The objects of data and diff; null before the blob has a shape. `None` for a blob without elements, for which Caffe's accessors end
+    /// the process.
+    pub fn memory(self) -> Option<[Object; 2]> {
         if self.this.is_null() || self.shape()?.contains(&0) {
             return None;
         }
         let [data, diff] = self.of.memory.map(|accessor| {
-            // SAFETY: as in `shape`.
+            // SAFETY: the net's thread is in a call of the net, which holds the blob.
             let pointer = unsafe { accessor.get(self.this) }.cast::<Shared>();
             let is_pointer = pointer.is_aligned() && is_readable(pointer.addr(), size_of::<Shared>());
-            // SAFETY: the accessor returns a reference to a shared pointer.
-            is_pointer.then(|| unsafe { (*pointer).object })
+            // SAFETY: the accessor returns a reference to a shared pointer, which is readable.
+            is_pointer.then(|| Object(unsafe { (*pointer).object }))
         });
         Some([data?, diff?])
     }
 }
 
-/// The size of a `SyncedMemory`, in bytes.
-pub fn bytes_of(object: *const c_void) -> Option<usize> {
+impl Object {
+    /// The smallest `SyncedMemory` of any Caffe, in bytes.
+    const BYTES: usize = 32;
+    /// Offset of `size_`, in every Caffe.
     const SIZE: usize = 16;
-    let size = object.wrapping_byte_add(SIZE).cast::<usize>();
-    let is_size = size.is_aligned() && is_readable(size.addr(), size_of::<usize>());
-    // SAFETY: `size_` lies there in every Caffe's class.
-    is_size.then(|| unsafe { *size })
-}
 
-/// Whether a side of the `SyncedMemory` has memory.
-pub fn is_touched(object: *const c_void) -> bool {
-    let sides = object.cast::<[usize; 2]>();
-    // SAFETY: `cpu_ptr_` and `gpu_ptr_` lie there in every Caffe's class.
-    sides.is_aligned() && is_readable(sides.addr(), size_of::<[usize; 2]>()) && unsafe { *sides } != [0; 2]
+    /// # Safety
+    /// A `SyncedMemory` begins there.
+    pub unsafe fn new(this: *mut c_void) -> Object {
+        Object(this)
+    }
+
+    pub fn pointer(self) -> *mut c_void {
+        self.0
+    }
+
+    pub fn address(self) -> usize {
+        self.0.addr()
+    }
+
+    pub fn is_readable(self) -> bool {
+        is_readable(self.address(), Object::BYTES)
+    }
+
+    pub fn bytes(self) -> Option<usize> {
+        let size = self.0.wrapping_byte_add(Object::SIZE).cast::<usize>();
+        let is_size = size.is_aligned() && is_readable(size.addr(), size_of::<usize>());
+        // SAFETY: it is aligned and readable.
+        is_size.then(|| unsafe { *size })
+    }
+
+    /// Whether a side has memory: `cpu_ptr_` and `gpu_ptr_` come first in every Caffe's class.
+    pub fn is_touched(self) -> bool {
+        let sides = self.0.cast::<[usize; 2]>();
+        // SAFETY: they are aligned and readable.
+        sides.is_aligned() && is_readable(sides.addr(), size_of::<[usize; 2]>()) && unsafe { *sides } != [0; 2]
+    }
 }

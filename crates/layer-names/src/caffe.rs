@@ -1,7 +1,8 @@
-//! A Caffe in this process: one loaded file, its functions, and its classes.
+//! The Caffes in this process. A [`Caffe`] is one loaded file with its functions and classes.
 //!
-//! A process may have several Caffes, and may close one. A [`Caffe`] belongs to one loaded file, which is held open from the first call
-//! on, and addresses of one are never used for another. A net keeps the Caffe that made it.
+//! A process may have several, and may close one. This library holds the file of each Caffe open from its first call on, and never uses
+//! an address of one for another. A net refers to the Caffe that made it.
+#![expect(unsafe_code, reason = "classes and symbols of loaded files are read")]
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -22,9 +23,10 @@ use crate::loaded::{self, File};
 /// `RTLD_DL_SYMENT` of dlfcn.h.
 const SYMBOL_ENTRY: c_int = 1;
 
+/// The generation of a class in the Caffe's own file, which stays loaded.
 const FOR_EVER: u64 = 0;
 
-/// The names of classes' tables.
+/// The range of the names of tables of virtual functions.
 const TABLES: (Bound<&str>, Bound<&str>) = (Bound::Included("_ZTV"), Bound::Excluded("_ZTW"));
 
 pub struct Caffe {
@@ -33,17 +35,17 @@ pub struct Caffe {
     pub nets: Found<NetAccessors>,
     pub blobs: Found<BlobAccessors>,
     pub passes: Found<PassAccessors>,
-    /// Classes by the address of their table's first slot, with the generation of loaded files for which they hold, or [`FOR_EVER`].
+    /// Classes by the address of their table's first slot, each with the generation of loaded files for which it is valid, or [`FOR_EVER`].
     classes: Mutex<Option<HashMap<usize, (Class, u64)>>>,
-    /// The Caffe that was found before.
+    /// The next older one.
     next: AtomicPtr<Caffe>,
 }
 
-/// What is known of a Caffe that libsyncedmem takes over. A program that was linked without `-rdynamic` exports no symbols.
+/// A Caffe that libsyncedmem has taken over. It may be in a program that was linked without `-rdynamic` and exports no symbols.
 pub struct Taken {
-    /// Address and bytes by name.
+    /// Address and bytes of each symbol.
     symbols: BTreeMap<Box<str>, (usize, usize)>,
-    /// The ways to the originals, or 0, in the order of `HOOKS`.
+    /// Addresses by which the originals of `HOOKS` are called; 0 where there is none.
     originals: [usize; HOOKS.len()],
     is_held: AtomicBool,
 }
@@ -52,25 +54,26 @@ pub struct Taken {
 #[derive(Clone, Copy)]
 pub struct Class {
     pub symbol: &'static str,
-    /// Address of the first function's slot, to which objects point.
+    /// Address of the first slot, which objects have as the address of their table.
     pub first: usize,
-    /// Number of the functions' slots.
+    /// Number of slots.
     pub slots: usize,
-    /// Whether class and functions are those of this Caffe, which its name alone does not show, and objects can have another table.
+    /// Whether the class and its functions are this Caffe's own, and its destructors are known, so that an object can get another table. The
+    /// name alone does not show it.
     pub is_caffes: bool,
-    /// The destructors of a complete object, and one that also frees it. `None`: the first slots hold something else.
+    /// The complete and the deleting destructor. `None`: the first slots hold something else.
     pub destructors: Option<[usize; 2]>,
 }
 
-/// Every Caffe, the newest first.
+/// Every Caffe that was found by a call, the newest first.
 static NEWEST: AtomicPtr<Caffe> = AtomicPtr::new(null_mut());
-/// The Caffe that was taken over last. Of those, one has names at a time.
+/// The Caffe that was taken over last: only one has names at a time.
 static TAKEN: AtomicPtr<Caffe> = AtomicPtr::new(null_mut());
 /// How many Caffes were taken over.
 static TAKES: AtomicU64 = AtomicU64::new(0);
 
 fn at(pointer: *mut Caffe) -> Option<&'static Caffe> {
-    // SAFETY: `NEWEST` and `TAKEN` and each `next` hold null, or a box that is never freed.
+    // SAFETY: `NEWEST`, `TAKEN` and each `next` are null or a box that is never freed.
     unsafe { pointer.as_ref() }
 }
 
@@ -78,7 +81,7 @@ fn all() -> impl Iterator<Item = &'static Caffe> {
     std::iter::successors(at(NEWEST.load(Ordering::Acquire)), |caffe| at(caffe.next.load(Ordering::Relaxed)))
 }
 
-/// The Caffe of that loaded file, which stays loaded from now on. `None`: another thread has closed the file meanwhile.
+/// The Caffe of a loaded file, which it keeps loaded. `None`: another thread has closed the file.
 pub fn of(file: &File) -> Option<&'static Caffe> {
     if let Some(taken) = taken().filter(|taken| taken.file == *file) {
         return Some(taken);
@@ -94,15 +97,15 @@ pub fn of(file: &File) -> Option<&'static Caffe> {
         let new = Box::into_raw(Box::new(Caffe::new(file.clone(), None)));
         at(new).inspect(|caffe| caffe.next.store(newest, Ordering::Relaxed));
         match NEWEST.compare_exchange(newest, new, Ordering::AcqRel, Ordering::Relaxed) {
-            // SAFETY: `new` was boxed above, and stays.
+            // SAFETY: `new` was boxed above, and is never freed.
             Ok(_) => return Some(unsafe { &*new }),
-            // SAFETY: `new` was boxed above, and no other thread has seen it.
+            // SAFETY: `new` was boxed above, and was not published.
             Err(_) => drop(unsafe { Box::from_raw(new) }),
         }
     }
 }
 
-/// The Caffe that is taken over, if it is still loaded. It stays loaded from now on.
+/// The Caffe that was taken over, if it is still loaded. Keeps it loaded.
 pub fn taken() -> Option<&'static Caffe> {
     let caffe = at(TAKEN.load(Ordering::Acquire))?;
     let taken = caffe.taken.as_ref()?;
@@ -115,13 +118,12 @@ pub fn taken() -> Option<&'static Caffe> {
     Some(caffe)
 }
 
-/// Whether another Caffe than that of the file has been taken over and is loaded. Called from within the dynamic linker, which cannot be asked
-/// to hold a file.
+/// Whether a Caffe in another file has been taken over and is loaded. Called in the dynamic linker, where a file cannot be held.
 pub fn has_taken(file: &File) -> bool {
     at(TAKEN.load(Ordering::Acquire)).is_some_and(|caffe| caffe.file != *file && caffe.file.is_loaded())
 }
 
-/// Notes a Caffe that is taken over: its loaded file, and the ways to its originals in the order of `HOOKS`.
+/// Adds a Caffe that is being taken over; `originals` are as in [`Taken`].
 pub fn take(file: File, bytes: &[u8], base: usize, originals: [usize; HOOKS.len()]) -> Result<(), Limit> {
     let mut found = BTreeMap::new();
     symbols(bytes, |symbol| {
@@ -136,7 +138,7 @@ pub fn take(file: File, bytes: &[u8], base: usize, originals: [usize; HOOKS.len(
     Ok(())
 }
 
-/// Changes whenever a Caffe is taken over: its callers have another original than before.
+/// How many Caffes were taken over: each one changes the originals of its callers.
 pub fn takes() -> u64 {
     TAKES.load(Ordering::Acquire)
 }
@@ -151,7 +153,7 @@ impl Caffe {
         &self.file.range
     }
 
-    /// The way to the original of `HOOKS[number]`, if its entry is a jump.
+    /// Address by which the original of `HOOKS[number]` is called, if its entry was overwritten by a jump.
     pub fn original(&self, number: usize) -> Option<*const c_void> {
         let original = *self.taken.as_ref()?.originals.get(number)?;
         (original != 0).then_some(original as *const c_void)
@@ -171,9 +173,9 @@ impl Caffe {
         }
         // SAFETY: an object with virtual functions begins with the address of its class's first slot.
         let first = unsafe { *object.cast::<usize>() };
-        // Another file may be closed, and yet another one take its place.
+        // Another file may be closed, and a third one loaded in its place.
         let valid = if self.file.range.contains(&first) { FOR_EVER } else { loaded::generation() };
-        // A child of fork may find the lock held by a thread that it does not have.
+        // In a forked child the lock may be held by a thread that the child lacks.
         let known = self.classes.try_lock().ok().and_then(|classes| classes.as_ref()?.get(&first).copied());
         if let Some((class, _)) = known.filter(|(_, known)| *known == valid) {
             return Some(class);
@@ -186,12 +188,12 @@ impl Caffe {
     }
 
     fn class_at(&self, first: usize) -> Option<Class> {
-        /// Before the first slot: the offset to the top, and the type.
+        /// Bytes before the first slot: the offset to top and the type info.
         const HEAD: usize = 2 * size_of::<usize>();
         let is_there = |&(_, &(begin, bytes)): &(_, &(usize, usize))| (begin..begin + bytes).contains(&first);
         let mut tables = self.taken.iter().flat_map(|taken| taken.symbols.range::<str, _>(TABLES));
         let (symbol, begin, bytes) = match tables.find(is_there) {
-            // SAFETY: a Caffe that is taken over is never freed.
+            // SAFETY: `Caffe` and its symbols are never freed.
             Some((symbol, &(begin, bytes))) => (unsafe { &*std::ptr::from_ref::<str>(symbol) }, begin, bytes),
             None => exported_at(first)?,
         };
@@ -211,10 +213,10 @@ impl Caffe {
         Some(Class { is_caffes: is_caffes && destructors.is_some(), destructors, ..class })
     }
 
-    /// Caffe's classes declare them first.
+    /// Caffe's classes declare their destructors first.
     fn destructors(&self, class: Class) -> Option<[usize; 2]> {
         let deleting = format!("_Z{}D0Ev", class.name()?);
-        // A program that uses the class may have the function, too.
+        // A program that uses the class may have a copy of the function.
         let is_it = self.find(&deleting).is_some_and(|found| found.addr() == class.slot(1))
             || exported_at(class.slot(1)).is_some_and(|(name, ..)| name == deleting);
         (is_it && class.slot(0) != 0).then(|| [class.slot(0), class.slot(1)])
@@ -222,28 +224,27 @@ impl Caffe {
 }
 
 impl Class {
-    /// The beginning of its functions' mangled names, behind `_Z`. `None`: it is in no namespace.
+    /// The mangled names of its functions begin with this after `_Z`. `None`: the class is in no namespace.
     pub fn name(self) -> Option<&'static str> {
         self.symbol.strip_prefix("_ZTV")?.strip_suffix('E').filter(|name| name.starts_with('N'))
     }
 
-    /// The function in a slot.
+    /// Address of the function in a slot; 0 beyond the last one.
     pub fn slot(self, at: usize) -> usize {
         if at >= self.slots {
             return 0;
         }
-        // SAFETY: `class_at` found so many readable slots; the file stays loaded while an object of the class lives.
+        // SAFETY: `class_at` found so many readable slots; the program keeps the file loaded while an object of the class lives.
         unsafe { *(self.first as *const usize).add(at) }
     }
 
-    /// The slot of the function at this address.
     pub fn slot_of(self, function: *mut c_void) -> Option<usize> {
         (0..self.slots).find(|&at| self.slot(at) == function.addr())
     }
 }
 
-/// Whether a function of Caffe's stands in a header, and so may be any file's: the compiler makes it wherever it is used. Those that compute
-/// stand in none, but for what `Layer` has for classes without them.
+/// Whether Caffe defines the function in a header, so that any file may have a copy. It defines no function that computes in a header, except
+/// the defaults in `Layer`.
 fn is_from_a_header(function: &str) -> bool {
     let Some(rest) = function.strip_prefix("_ZN5caffe").or_else(|| function.strip_prefix("_ZNK5caffe")) else {
         return false;
@@ -252,18 +253,18 @@ fn is_from_a_header(function: &str) -> bool {
     rest.starts_with("5LayerI") || !computes
 }
 
-/// Name, address and bytes of the exported symbol in which an address is.
+/// Name, address and bytes of the exported symbol that has the address in it.
 fn exported_at(address: usize) -> Option<(&'static str, usize, usize)> {
     let mut file = MaybeUninit::<libc::Dl_info>::zeroed();
     let mut entry: *mut c_void = null_mut();
     // SAFETY: dladdr1 takes any address; both results are writable.
     unsafe { libc::dladdr1(address as *const c_void, file.as_mut_ptr(), &mut entry, SYMBOL_ENTRY) };
-    // SAFETY: zeros are a value of it.
+    // SAFETY: zeros are a valid Dl_info.
     let file = unsafe { file.assume_init() };
     if file.dli_sname.is_null() || entry.is_null() {
         return None;
     }
-    // SAFETY: the loader's symbols and names stay while the file is loaded, as it is while an object of its class lives.
+    // SAFETY: dladdr1 returned both; they are valid while the file is loaded, and the program keeps it loaded while an object of the class lives.
     let (bytes, name) = unsafe { ((*entry.cast::<libc::Elf64_Sym>()).st_size, CStr::from_ptr(file.dli_sname)) };
     Some((name.to_str().ok()?, file.dli_saddr.addr(), usize::try_from(bytes).ok()?))
 }

@@ -1,13 +1,13 @@
-//! The calls of a net's functions that a thread is in.
+//! The calls of nets' functions that each thread is in.
+#![expect(unsafe_code, reason = "a thread-local refers to the call")]
 
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::naming::naming;
 use crate::net::Net;
 use crate::nets::{self, Known};
-use crate::{layout, record};
+use crate::{guarded, layout, library};
 
 /// A call of one of the net's functions.
 pub struct Call {
@@ -24,11 +24,11 @@ thread_local! {
     static INSIDE: Cell<Option<NonNull<Call>>> = const { Cell::new(None) };
 }
 
-/// Sets [`INSIDE`] while it lives. An exception of Caffe's drops it too.
+/// Sets [`INSIDE`] while it lives. An exception drops it, too.
 pub struct Inside {
     call: Box<Call>,
     before: Option<NonNull<Call>>,
-    /// Whether the thread made another net before this `Init`; `None`: the call is another one.
+    /// For `Init`, whether the thread was making another net before.
     was_making: Option<bool>,
 }
 
@@ -39,13 +39,13 @@ impl Inside {
         }
         let call = Box::new(Call { net, known, is_new });
         let before = INSIDE.replace(Some(NonNull::from(&*call)));
-        Inside { call, before, was_making: is_new.then(|| record::making(true)) }
+        Inside { call, before, was_making: is_new.then(|| library::making(true)) }
     }
 
-    /// A call of a net that was made; `None` if nothing is known of it.
+    /// A call of a net after its `Init`. `None` if the net is not known.
     pub fn again(net: Option<Net>) -> Option<Inside> {
         let net = net?;
-        Some(Inside::of(net, naming(|| nets::find(net))?, false))
+        Some(Inside::of(net, guarded(|| nets::find(net))?, false))
     }
 
     pub fn known(&self) -> (Net, Arc<Known>) {
@@ -56,11 +56,11 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         INSIDE.set(self.before);
-        self.was_making.into_iter().for_each(|was| _ = record::making(was));
+        self.was_making.into_iter().for_each(|was| _ = library::making(was));
     }
 }
 
-/// Sets [`IS_RESHAPING`] while it lives, and then what it was before. An exception of Caffe's drops it too.
+/// Sets [`IS_RESHAPING`] while it lives, and restores the previous value. An exception drops it, too.
 pub struct Reshaping(bool);
 
 impl Reshaping {
@@ -81,6 +81,6 @@ impl Drop for Reshaping {
 
 /// The innermost call that this thread is in.
 pub fn inside<'a>() -> Option<&'a Call> {
-    // SAFETY: `Inside` owns the call and takes it out of `INSIDE` before it ends; callers use it within one call of this library.
+    // SAFETY: `Inside` owns the call and removes it from `INSIDE` before it drops it; callers drop the reference before they return to Caffe.
     INSIDE.get().map(|call| unsafe { call.as_ref() })
 }

@@ -1,6 +1,7 @@
-//! In a Caffe that is bound within itself no symbol leads to the functions here: libsyncedmem, which takes it over, writes a jump to them
-//! over the entry of each of Caffe's. The original stays callable: its first instructions are executed in a page nearby, which goes on
-//! behind the jump.
+//! Jumps for a Caffe that calls its own functions directly. Symbols do not lead its calls here, so libsyncedmem, which takes it over,
+//! overwrites the entry of each function with a jump to this library's. The originals stay callable: a page nearby has copies of the
+//! overwritten instructions, and jumps back to those that follow.
+#![expect(unsafe_code, reason = "machine code is written")]
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -12,21 +13,22 @@ use crate::{caffe, loaded};
 
 #[cfg(target_arch = "aarch64")]
 unsafe extern "C" {
-    /// Of libgcc: instructions are read through a cache that does not see the data cache's writes by itself.
+    /// libgcc's function: the instruction cache does not see writes to the data cache by itself.
     fn __clear_cache(begin: usize, end: usize);
 }
 
-/// Of one function in the page: a jump to that of this library, and, behind it, the first instructions of the original.
+/// Bytes for one function in the page: a jump to this library's function, then, at [`FIRST`], the first instructions of the original.
 const PART: usize = 64;
+/// Offset of the copied instructions.
 const FIRST: usize = 16;
 const PAGE: usize = PART * HOOKS.len();
 const FAR: &str = "no memory is near enough for a jump";
 
-/// `syncedmem::in_front(path, base, file, bytes, functions, sites)`: the jumps to the functions of this library, whose addresses are in the
-/// order of `HOOKS`. Returns how many there are: those that the file defines, or none.
+/// `syncedmem::in_front(path, base, file, bytes, functions, sites)`: writes to `sites` the jumps to this library's functions, whose addresses
+/// are in the order of `HOOKS`. Returns the number of jumps: one for each that the file defines, or 0 on a failure.
 ///
 /// # Safety
-/// The file, whose path and bytes it gets, is loaded at `base`; `sites` has a place for each of `HOOKS`.
+/// `path` is NUL-terminated; the file, with these bytes, is loaded at `base`; `sites` has a place for each of `HOOKS`.
 #[unsafe(export_name = "_ZN9syncedmem8in_frontEPKcmPKhmPKmPNS_4SiteE")]
 unsafe extern "C" fn in_front(
     path: *const c_char,
@@ -36,7 +38,7 @@ unsafe extern "C" fn in_front(
     functions: &[usize; HOOKS.len()],
     sites: &mut [Site; HOOKS.len()],
 ) -> usize {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: libsyncedmem, the caller, passes the file's bytes.
     let file = unsafe { std::slice::from_raw_parts(file, bytes) };
     let prepared = std::panic::catch_unwind(|| prepare(base, file, functions)).unwrap_or(Ok(Vec::new()));
     match prepared {
@@ -45,7 +47,7 @@ unsafe extern "C" fn in_front(
             found.len()
         }
         Err(why) => {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: libsyncedmem, the caller, passes a NUL-terminated path.
             let path: &CStr = unsafe { CStr::from_ptr(path) };
             eprintln!("libsyncedmem: the layers of {} have no names: {why}", path.to_string_lossy());
             0
@@ -55,7 +57,7 @@ unsafe extern "C" fn in_front(
 
 fn prepare(base: usize, file: &[u8], functions: &[usize; HOOKS.len()]) -> Result<Vec<Site>, String> {
     let hooks = hooks::find(file).map_err(|why| why.to_string())?;
-    // A program may have memory of Caffe's without nets.
+    // A program may use `SyncedMemory` without nets.
     let Some(first) = hooks.iter().flatten().map(|hook| base.wrapping_add(hook.entry.address as usize)).min() else {
         return Ok(Vec::new());
     };
@@ -73,7 +75,7 @@ fn prepare(base: usize, file: &[u8], functions: &[usize; HOOKS.len()]) -> Result
         let mut first = code.to_vec();
         fit(&mut first, address, part + FIRST).ok_or(FAR)?;
         page.write(part + FIRST, &first);
-        // No landing mark is there: a jump through a register could not arrive.
+        // A near jump: there is no landing pad (BTI, IBT) for an indirect one.
         let (back, next) = (part + FIRST + moved, address + moved);
         page.write(back, Jump::near(&[], back, next).ok_or(FAR)?.bytes());
         let jump = Jump::near(code, address, part).ok_or(FAR)?;
@@ -90,42 +92,42 @@ struct Page {
 }
 
 impl Page {
-    /// Below or above the code at this address, where the system lets it be.
+    /// Maps a page below or above the code, within reach of a near jump.
     fn near(code: usize) -> Result<Page, String> {
         const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
         const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
         const STEP: usize = REACH / 128;
-        // The code itself may take the rest.
+        // The rest of the reach is for the code itself.
         let distances = std::iter::once(1 << 20).chain((STEP..REACH / 4 * 3).step_by(STEP));
         for wanted in distances.flat_map(|distance| [code.checked_sub(distance), code.checked_add(distance)]).flatten()
         {
             let wanted = (wanted & !0xffff) as *mut c_void;
-            // SAFETY: a new mapping, at this address if nothing is there; old kernels may make it elsewhere.
+            // SAFETY: a new mapping, which replaces no other; kernels before 4.17 ignore the flag and may map it elsewhere.
             let page = unsafe { libc::mmap(wanted, PAGE, ACCESS, KIND, -1, 0) };
             if page == wanted {
                 return Ok(Page { begin: page.addr() });
             }
             if page != libc::MAP_FAILED {
-                // SAFETY: it was made here, and nothing refers to it.
+                // SAFETY: it was mapped above, and nothing refers to it.
                 unsafe { libc::munmap(page, PAGE) };
             }
         }
         Err(FAR.to_owned())
     }
 
-    /// `at` and the bytes are within it.
+    /// `at` and the bytes are within the page.
     fn write(&self, at: usize, bytes: &[u8]) {
-        // SAFETY: the callers stay within the page, which is writable until `make_executable`.
+        // SAFETY: `prepare` writes within the page, which is writable until `make_executable`.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, bytes.len()) };
     }
 
     fn make_executable(&self) -> Result<(), String> {
-        // SAFETY: all of it is mapped.
+        // SAFETY: the page is mapped.
         #[cfg(target_arch = "aarch64")]
         unsafe {
             __clear_cache(self.begin, self.begin + PAGE)
         };
-        // SAFETY: it was mapped in `near`.
+        // SAFETY: `near` mapped the page.
         let failed = unsafe { libc::mprotect(self.begin as *mut c_void, PAGE, libc::PROT_READ | libc::PROT_EXEC) };
         if failed == 0 {
             return Ok(());

@@ -1,7 +1,7 @@
-//! The type of a layer, by the name of its class's table: `ReLU` of `caffe::ReLULayer<float>` and of `caffe::CuDNNReLULayer<float>`,
-//! Caffe's or a program's.
+//! The type of a layer, from the mangled name of its class's table: `ReLU` for `caffe::ReLULayer<float>` and for
+//! `caffe::CuDNNReLULayer<float>`.
 
-/// The type for reports; empty without one.
+/// The type for reports, of any class; empty if the name has none.
 pub fn type_in(symbol: &str) -> &str {
     let mut class = "";
     for name in names_in(symbol) {
@@ -10,7 +10,7 @@ pub fn type_in(symbol: &str) -> &str {
     type_of(class)
 }
 
-/// The type of a class of BVLC's: a template of one element type in `caffe`, and in nothing else.
+/// The type if the name is that of one of Caffe's own classes: a template of one element type, directly in the namespace `caffe`.
 pub fn caffes_type(symbol: &'static str, letter: &str) -> Option<&'static str> {
     let names: Vec<&str> = names_in(symbol).collect();
     let [namespace, class] = names[..] else { return None };
@@ -23,7 +23,7 @@ pub fn is_convolution(kind: &str) -> bool {
     kind.ends_with("onvolution") || kind == "Im2col"
 }
 
-/// It keeps state from step to step, and its blobs begin with the axis of time.
+/// A recurrent layer keeps state from step to step, and the first axis of its blobs is time.
 pub fn is_recurrent(kind: &str) -> bool {
     matches!(kind, "LSTM" | "RNN" | "Recurrent")
 }
@@ -33,7 +33,7 @@ fn type_of(class: &str) -> &str {
     class.strip_prefix("CuDNN").unwrap_or(class)
 }
 
-/// The names in a mangled `_ZTVN5caffe9ReLULayerIfEE`.
+/// The names in a mangled name: `caffe` and `ReLULayer` in `_ZTVN5caffe9ReLULayerIfEE`.
 fn names_in(symbol: &str) -> impl Iterator<Item = &str> {
     let rest = symbol.strip_prefix("_ZTV").unwrap_or_default();
     let mut rest = rest.strip_prefix('N').unwrap_or(rest);
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_s_name_says_the_type_of_its_layers() {
+    fn the_name_of_a_table_has_the_type_of_its_layers() {
         for (symbol, kind) in [
             ("_ZTVN5caffe9ReLULayerIfEE", "ReLU"),
             ("_ZTVN5caffe20SoftmaxWithLossLayerIdEE", "SoftmaxWithLoss"),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_of_a_program_is_none_of_caffe_s() {
+    fn a_class_of_a_program_is_not_caffes() {
         for (symbol, kind) in [
             ("_ZTVN5caffe9ReLULayerIfEE", Some("ReLU")),
             ("_ZTVN5caffe14CuDNNReLULayerIfEE", Some("ReLU")),

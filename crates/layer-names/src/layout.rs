@@ -1,14 +1,15 @@
-//! The containers that Caffe's accessors return references to. What does not look like one is refused.
+//! The containers that Caffe's accessors return references to. Memory that does not look like one is refused.
 //!
-//! `std::vector` is three pointers (begin, end, end of the storage). `std::string` of the ABI since GCC 5 is a pointer,
-//! a length and 16 bytes; before, a pointer to characters behind length, capacity and count of owners. `shared_ptr` of
-//! Boost and of libstdc++ is a pointer to the object and one to its owners.
+//! A `std::vector` is three pointers (begin, end, end of the storage). A `std::string` of the C++ ABI since GCC 5 is a pointer, a length
+//! and 16 bytes; before, it is a pointer to characters, which follow length, capacity and reference count. A `shared_ptr` of Boost or
+//! libstdc++ is a pointer to the object and one to the reference count.
+#![expect(unsafe_code, reason = "C++ containers are read")]
 
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-/// No net has so many layers, blobs or letters: a container with more is refused.
+/// The most layers, blobs or letters that a net may have: a container with more is refused.
 const MOST: usize = 1 << 20;
 
 #[derive(Clone, Copy)]
@@ -22,7 +23,7 @@ pub struct Shared {
 #[repr(C)]
 pub struct Vector<T>([usize; 3], PhantomData<T>);
 
-/// `std::vector<bool>`: one bit each, in words.
+/// `std::vector<bool>`: one bit for each element, in words.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Bits {
@@ -33,7 +34,7 @@ pub struct Bits {
 
 impl Bits {
     /// # Safety
-    /// It is a `std::vector<bool>` that lives and does not change.
+    /// This is a `std::vector<bool>`, which no thread changes or ends.
     pub unsafe fn bits(&self) -> Option<Vec<bool>> {
         let bytes = self.end.0.addr().checked_sub(self.begin.0.addr())?;
         let bits = bytes * 8 + self.end.1 as usize;
@@ -43,7 +44,7 @@ impl Bits {
         if bits > 0 && !is_readable(self.begin.0.addr(), bits.div_ceil(64) * 8) {
             return None;
         }
-        // SAFETY: the caller guarantees the words, which are readable.
+        // SAFETY: the words are readable, and no thread changes them, by this function's contract.
         Some((0..bits).map(|at| unsafe { *self.begin.0.add(at / 64) } >> (at % 64) & 1 == 1).collect())
     }
 }
@@ -62,21 +63,20 @@ pub struct OldString {
     text: *const u8,
 }
 
-/// Pages that were readable, by a part of their number. A net lies in few pages, and to ask the kernel for each word would take longer than
-/// to make the net.
+/// Number of pages that are remembered as readable. A net is in few pages; a system call for each word would take longer than the net's `Init`.
 const PAGES: usize = 1024;
 
-/// Bits of a page's number, of at most 57 of an address.
+/// Bits of a page's number: addresses have at most 57.
 const PAGE_BITS: u32 = 45;
 
 thread_local! {
-    /// Each with the number of the net that was made last on this thread.
+    /// Readable pages by the lower bits of their number, each with the value of `NET` above [`PAGE_BITS`] at that time.
     static READABLE: [Cell<usize>; PAGES] = const { [const { Cell::new(0) }; PAGES] };
+    /// Number of the net that this thread made last.
     static NET: Cell<usize> = const { Cell::new(1) };
 }
 
-/// Asks the kernel anew from now on: when a net is made, and may turn out to be none that can be read. Meanwhile what belongs to nets stays
-/// mapped.
+/// Forgets the pages when a net is made, because it may have another layout than is assumed. In between, pages of nets stay mapped.
 pub fn forget_pages() {
     NET.set((NET.get() + 1) % (1 << (usize::BITS - PAGE_BITS)));
     if NET.get() == 0 {
@@ -85,7 +85,7 @@ pub fn forget_pages() {
     }
 }
 
-/// Whether a word can be read at both ends. The kernel answers, so that a wrong address is no signal.
+/// Whether the first and the last word of a range are readable. A system call answers, so that a wrong address does not end the process.
 pub fn is_readable(address: usize, bytes: usize) -> bool {
     const PAGE: usize = 4096;
     let last = address.saturating_add(bytes.saturating_sub(1));
@@ -106,20 +106,19 @@ pub fn is_readable(address: usize, bytes: usize) -> bool {
 }
 
 fn is_word(address: usize) -> bool {
-    // SAFETY: the kernel copies the set before it refuses the first argument, and changes nothing.
+    // SAFETY: the kernel copies the set, refuses the first argument (-1) and changes nothing.
     let result = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, -1, address, 0, size_of::<usize>()) };
     result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
 }
 
 /// # Safety
-/// `vector` is null or leads to a `std::vector` of elements that begin with a `T`, and does not change while the slice
-/// lives.
+/// `vector` is null, or the address of a `std::vector` of elements that begin with a `T`. No thread changes it while the slice lives.
 pub unsafe fn elements<'a, T: Copy>(vector: *const c_void) -> Option<&'a [T]> {
     let vector = vector.cast::<Vector<T>>();
     if !vector.is_aligned() || !is_readable(vector.addr(), size_of::<Vector<T>>()) {
         return None;
     }
-    // SAFETY: the caller guarantees it.
+    // SAFETY: `vector` is aligned and readable, and a vector by this function's contract.
     let Vector([begin, end, storage], _) = unsafe { *vector };
     if begin == 0 && end == 0 {
         return Some(&[]);
@@ -129,37 +128,37 @@ pub unsafe fn elements<'a, T: Copy>(vector: *const c_void) -> Option<&'a [T]> {
     if !is_vector || bytes / size_of::<T>() > MOST || !is_readable(begin, bytes) {
         return None;
     }
-    // SAFETY: the caller guarantees the elements, which are readable and aligned.
+    // SAFETY: the elements are aligned and readable, and no thread changes them, by this function's contract.
     Some(unsafe { std::slice::from_raw_parts(begin as *const T, bytes / size_of::<T>()) })
 }
 
 impl NewString {
     /// # Safety
-    /// It is a `std::string` that lives and does not change.
+    /// This is a `std::string`, which no thread changes or ends.
     pub unsafe fn text(&self) -> Option<&'static [u8]> {
         let is_local = std::ptr::eq(self.text, self.local.as_ptr());
         if self.length > MOST || is_local && self.length > 15 || !is_readable(self.text.addr(), self.length) {
             return None;
         }
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the characters are readable, and no thread changes them, by this function's contract.
         Some(unsafe { std::slice::from_raw_parts(self.text, self.length) })
     }
 }
 
 impl OldString {
     /// # Safety
-    /// It is a `std::string` of the ABI before GCC 5 that lives and does not change.
+    /// This is a `std::string` of the C++ ABI before GCC 5, which no thread changes or ends.
     pub unsafe fn text(&self) -> Option<&'static [u8]> {
         let head = self.text.cast::<usize>().wrapping_sub(3);
         if !head.is_aligned() || !is_readable(head.addr(), 3 * size_of::<usize>()) {
             return None;
         }
-        // SAFETY: the caller guarantees it: length, capacity and owners lie before the characters.
+        // SAFETY: the head is aligned and readable: length, capacity and reference count precede the characters.
         let [length, capacity] = unsafe { *head.cast::<[usize; 2]>() };
         if length > capacity || length > MOST || !is_readable(self.text.addr(), length) {
             return None;
         }
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the characters are readable, and no thread changes them, by this function's contract.
         Some(unsafe { std::slice::from_raw_parts(self.text, length) })
     }
 }
@@ -171,24 +170,24 @@ mod tests {
     const NOWHERE: usize = 0x1000;
     const PAGE: usize = 4096;
 
-    /// A readable page before one that is not. What lies behind a thread's stack may be another's.
+    /// A readable page before one that is not readable.
     fn page_before_nowhere() -> usize {
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping at an address of the kernel's choice, which stays.
+        // SAFETY: a new mapping at an address that the kernel chooses; it is never unmapped.
         let pages = unsafe { libc::mmap(std::ptr::null_mut(), 2 * PAGE, libc::PROT_NONE, kind, -1, 0) };
-        // SAFETY: the first page of that mapping.
+        // SAFETY: the range is the first page of that mapping.
         assert_eq!(unsafe { libc::mprotect(pages, PAGE, libc::PROT_READ) }, 0);
         pages.addr()
     }
 
     fn has_elements<T: Copy>(vector: [usize; 3]) -> bool {
-        // SAFETY: it is read as far as it is readable.
+        // SAFETY: only readable memory is read, and it does not change.
         unsafe { elements::<T>((&raw const vector).cast()) }.is_some()
     }
 
     #[test]
     fn addresses_that_lead_nowhere_are_no_containers() {
-        // SAFETY: it is read as far as it is readable.
+        // SAFETY: only readable memory is read, and it does not change.
         assert!(unsafe { elements::<usize>(NOWHERE as *const c_void) }.is_none());
         assert!(!has_elements::<usize>([NOWHERE, NOWHERE + 8, NOWHERE + 8]));
         let words = [1usize, 2];
@@ -202,11 +201,11 @@ mod tests {
     #[test]
     fn texts_that_lead_nowhere_are_no_texts() {
         let text = NOWHERE as *const u8;
-        // SAFETY: it is read as far as it is readable.
+        // SAFETY: only readable memory is read, and it does not change.
         assert!(unsafe { NewString { text, length: 20, local: [0; 16] }.text().is_none() });
         // The second is a short string of libc++: its length times two, and its letters.
         for text in [text, usize::from_le_bytes(*b"\x10conv123") as *const u8] {
-            // SAFETY: as above.
+            // SAFETY: only readable memory is read, and it does not change.
             assert!(unsafe { OldString { text }.text().is_none() });
         }
     }

@@ -1,4 +1,5 @@
-//! The files that the dynamic linker has loaded: which file an address is in, which files define a symbol, and which file called this library.
+//! The files that the dynamic linker has loaded: the file at an address, the files that define a symbol, and the file that called this library.
+#![expect(unsafe_code, reason = "functions of the dynamic linker and the unwinder are called")]
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
@@ -11,7 +12,7 @@ pub struct File {
     pub range: Range<usize>,
 }
 
-/// `dlopen`'s handle. A handle that is dropped closes the file again.
+/// A handle of `dlopen`. Its drop closes the file.
 struct Handle(*mut c_void);
 
 impl Handle {
@@ -25,13 +26,13 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: dlopen returned the handle.
+        // SAFETY: dlopen returned the handle, which is closed once.
         unsafe { libc::dlclose(self.0) };
     }
 }
 
 impl File {
-    /// Searches the file and those that it needs, but never this library.
+    /// Searches the file and its dependencies, but not this library.
     pub fn find(&self, symbol: &CStr) -> Option<*mut c_void> {
         let handle = Handle::of(self, 0)?;
         // SAFETY: the handle is open; the symbol is NUL-terminated.
@@ -39,12 +40,12 @@ impl File {
         (!found.is_null() && !is_own(found.addr())).then_some(found)
     }
 
-    /// Searches the file alone.
+    /// Searches only the file.
     pub fn defines(&self, symbol: &CStr) -> Option<*mut c_void> {
         self.find(symbol).filter(|found| self.range.contains(&found.addr()))
     }
 
-    /// Keeps the file loaded until the process exits. False: it is loaded no more, and another one may be in its place.
+    /// Keeps the file loaded until the process exits. False: it has been unloaded, and another file may be in its place.
     pub fn hold(&self) -> bool {
         self.is_loaded() && Handle::of(self, libc::RTLD_NODELETE).is_some() && self.is_loaded()
     }
@@ -54,14 +55,14 @@ impl File {
     }
 }
 
-/// The next definition in the global scope, behind this library.
+/// The next definition in the global scope, after this library's.
 pub fn next(symbol: &CStr) -> Option<*mut c_void> {
     // SAFETY: the symbol is NUL-terminated.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
     (!next.is_null()).then_some(next)
 }
 
-/// Changes whenever a file is loaded or unloaded. Never 0.
+/// A number that changes whenever a file is loaded or unloaded; never 0.
 pub fn generation() -> u64 {
     let mut generation = 1;
     walk(|file| {
@@ -71,8 +72,8 @@ pub fn generation() -> u64 {
     generation
 }
 
-/// The files behind this library, in the order in which they were loaded. A call that leads here does not lead to a definition in the program,
-/// or in a library that is preloaded in front of this one: those come before all others, and may pass it on to here.
+/// The files after this library, in load order. A call reaches this library only if neither the program nor a library that is preloaded before
+/// it has a definition, or if that one passes the call on.
 pub fn files() -> Vec<File> {
     let mut files = Vec::new();
     walk(|file| {
@@ -94,14 +95,14 @@ pub fn file_at(address: usize) -> Option<File> {
     found
 }
 
-/// The address at which the program continues when the outermost function of this library that is on the stack returns.
+/// The return address of the outermost function of this library on the stack.
 pub fn caller() -> Option<usize> {
     extern "C" fn visit(context: *mut c_void, caller: *mut c_void) -> c_int {
-        // SAFETY: the unwinder passes a context of its own.
+        // SAFETY: the unwinder passes a valid context.
         let address = unsafe { _Unwind_GetIP(context) };
-        // SAFETY: `caller` passes its variable, which is borrowed for the call.
+        // SAFETY: `caller` passes its variable, and does not use it meanwhile.
         let caller = unsafe { &mut *caller.cast::<Option<usize>>() };
-        // The address behind a call may be the first one of the next function.
+        // The return address may be the first of the next function.
         if is_own(address.wrapping_sub(1)) {
             return GO_ON;
         }
@@ -109,7 +110,7 @@ pub fn caller() -> Option<usize> {
         END_OF_STACK
     }
     let mut caller: Option<usize> = None;
-    // SAFETY: `visit` gets a pointer to `caller`, which outlives the call. Unwinding only reads the stack.
+    // SAFETY: `visit` gets a pointer to `caller`, which outlives the call.
     unsafe { _Unwind_Backtrace(visit, (&raw mut caller).cast()) };
     caller
 }
@@ -131,7 +132,7 @@ fn is_own(address: usize) -> bool {
 
 /// `None`: the file has no segments.
 fn read(file: &libc::dl_phdr_info) -> Option<File> {
-    // SAFETY: the loader's table of program headers has `dlpi_phnum` entries and stays while the file is loaded, as during the walk.
+    // SAFETY: the table has `dlpi_phnum` entries; dl_iterate_phdr keeps the file loaded during the walk.
     let headers = unsafe { std::slice::from_raw_parts(file.dlpi_phdr, usize::from(file.dlpi_phnum)) };
     let segments = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
     let base = file.dlpi_addr as usize;
@@ -140,7 +141,7 @@ fn read(file: &libc::dl_phdr_info) -> Option<File> {
     let name = if file.dlpi_name.is_null() {
         CString::default()
     } else {
-        // SAFETY: the loader's names are NUL-terminated.
+        // SAFETY: dl_iterate_phdr passes NUL-terminated names.
         unsafe { CStr::from_ptr(file.dlpi_name) }.to_owned()
     };
     Some(File { name, range: base.wrapping_add(start)..base.wrapping_add(end) })
@@ -153,16 +154,16 @@ fn walk<F: FnMut(&libc::dl_phdr_info) -> bool>(mut is_enough: F) {
         _: usize,
         is_enough: *mut c_void,
     ) -> c_int {
-        // SAFETY: `walk` passes its own visitor, borrowed for the call.
+        // SAFETY: `walk` passes its visitor, and does not use it meanwhile.
         let is_enough = unsafe { &mut *is_enough.cast::<F>() };
-        // SAFETY: dl_iterate_phdr passes a valid structure; glibc's has all members.
+        // SAFETY: dl_iterate_phdr passes a valid structure, which has all members in glibc.
         c_int::from(is_enough(unsafe { &*file }))
     }
     // SAFETY: `visit` gets a pointer to the visitor, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit::<F>), (&raw mut is_enough).cast()) };
 }
 
-/// From the C++ ABI for exceptions, chapter 1 ("Base ABI"), and the extensions of GCC and LLVM.
+/// Itanium C++ ABI: Exception Handling, level 1, with `_Unwind_Backtrace` of GCC and LLVM.
 type Visitor = extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 unsafe extern "C" {
     fn _Unwind_Backtrace(visit: Visitor, argument: *mut c_void) -> c_int;
@@ -189,7 +190,7 @@ mod tests {
     fn loading_a_file_changes_the_generation() {
         let before = generation();
         assert_eq!(generation(), before);
-        // SAFETY: libraries of the C library's.
+        // SAFETY: these libraries come with the C library, and have no harmful initialisers.
         let opened = [c"libresolv.so.2", c"libutil.so.1", c"libnsl.so.1"]
             .map(|name| unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY) });
         assert!(opened.iter().any(|handle| !handle.is_null()));

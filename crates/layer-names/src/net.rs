@@ -1,4 +1,5 @@
-//! A net of Caffe's, read through its exported accessors. Names are bytes: a prototxt may have any.
+//! A net of Caffe's, read through its exported accessors. Names are bytes, because a prototxt may have any.
+#![expect(unsafe_code, reason = "Caffe's objects are read")]
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -14,30 +15,29 @@ use crate::caffe::{Caffe, Class};
 use crate::layer_type::{caffes_type, type_in};
 use crate::layout::{Shared, elements};
 
-/// Caffe's own thread is using it.
+/// A net during one of its calls: the net's thread is in the call, so the net lives and no other thread changes it.
 #[derive(Clone, Copy)]
 pub struct Net {
     this: *mut c_void,
     pub caffe: &'static Caffe,
     of: &'static NetAccessors,
-    /// A net's blobs are `at` their addresses. `None`: this Caffe's blobs cannot be read.
+    /// A null blob of the net's class: the net's blobs are `at` their addresses. `None`: this Caffe has no accessors of blobs.
     blob: Option<Blob>,
 }
 
-/// An object's name, without its text.
+/// A blob and the parts of its name.
 #[derive(Clone, Copy)]
 pub struct Named {
     pub blob: Blob,
     pub layer: usize,
     pub which: Which,
-    /// Its first axis may be the batch.
+    /// Whether the first axis may be the batch.
     pub may_grow: bool,
 }
 
-/// What a blob is for its layer.
+/// The role of a blob in its layer. Each has the blob's number, and the number of blobs of that role.
 #[derive(Clone, Copy)]
 pub enum Which {
-    /// A parameter: its number, and how many the layer has.
     Parameter(usize, usize),
     /// An output of a layer without inputs.
     Data(usize, usize),
@@ -63,13 +63,14 @@ pub struct Newest {
     pub name: Arc<str>,
     /// The type for reports.
     pub kind: &'static str,
+    /// Whether the layer has no inputs.
     pub is_source: bool,
     /// Addresses of its outputs.
     tops: Vec<usize>,
 }
 
 impl Newest {
-    /// What the blob is, if it is an output.
+    /// The role of a blob that is an output.
     pub fn output(&self, blob: Blob) -> Option<Which> {
         let at = self.tops.iter().position(|&top| top == blob.address())?;
         let count = self.tops.len();
@@ -77,7 +78,7 @@ impl Newest {
     }
 }
 
-/// A net's layers and blobs, by address.
+/// The layers of a net, and its blobs by address.
 pub struct Structure {
     pub layers: Vec<Layer>,
     pub blob_names: HashMap<usize, &'static [u8]>,
@@ -89,23 +90,23 @@ pub struct Layer {
     class: Option<Class>,
     /// The type for reports.
     pub kind: &'static str,
-    /// The type of a class that is Caffe's own; empty for all others.
+    /// The type if the class is Caffe's own, or empty.
     pub caffes_kind: &'static str,
     pub bottoms: Vec<usize>,
-    /// Of each bottom, whether the layer writes its diff.
+    /// For each bottom, whether the layer writes its diff.
     pub propagates: Vec<bool>,
     pub tops: Vec<usize>,
 }
 
 impl Layer {
-    /// The class, if it is one of Caffe's.
+    /// The class if it is Caffe's own.
     pub fn caffes_class(&self) -> Option<Class> {
         self.class.filter(|_| !self.caffes_kind.is_empty())
     }
 }
 
 impl Net {
-    /// `None`: this Caffe's nets cannot be read.
+    /// `None`: this Caffe has no accessors of nets.
     pub fn new(this: *mut c_void, letter: &'static str, caffe: &'static Caffe) -> Option<Net> {
         let of = caffe.nets.of(letter, || NetAccessors::find(&|symbol| caffe.find(symbol), letter))?;
         Some(Net { this, caffe, of, blob: Blob::new(std::ptr::null(), letter, caffe) })
@@ -128,16 +129,16 @@ impl Net {
     }
 
     fn read<T: Copy>(self, get: Accessor<T>) -> Option<&'static [T]> {
-        // SAFETY: Caffe's thread is in a call of this net, so it lives, and no other thread changes it.
+        // SAFETY: the net's thread is in a call of the net (see `Net`).
         unsafe { get.read(self.this) }
     }
 
-    /// The number of layers that were made so far.
+    /// The number of layers that exist; `Init` adds them one by one.
     pub fn layer_count(self) -> Option<usize> {
         Some(self.read(self.of.layers)?.len())
     }
 
-    /// The newest layer, which is being set up. Caffe makes the vectors of inputs for all layers beforehand.
+    /// The newest layer, which `Init` is setting up. The vectors of inputs have the length of all layers from the beginning.
     pub fn newest_layer(self) -> Option<Newest> {
         let layers = self.read(self.of.layers)?;
         let number = layers.len().checked_sub(1)?;
@@ -157,14 +158,14 @@ impl Net {
         let blob_names = addresses.zip(blob_names).collect();
         let objects = self.read(self.of.layers)?.iter().zip(names);
         let inputs_and_outputs = self.read(self.of.bottoms)?.iter().zip(self.read(self.of.tops)?);
-        // A Caffe without this accessor has layers that are not known to write any diff.
+        // Without this accessor, no layer is assumed to write a diff.
         let propagates = self.of.propagates.and_then(|get| self.read(get)).unwrap_or_default();
-        // A program's own classes, which are found anew for each net.
+        // Each class is looked up once per net, a program's own too.
         let mut classes: HashMap<usize, Option<Class>> = HashMap::new();
         let mut layers = Vec::new();
         for (number, ((Shared { object, .. }, name), (bottoms, tops))) in objects.zip(inputs_and_outputs).enumerate() {
             let table = (object.is_aligned() && !object.is_null()).then(|| {
-                // SAFETY: the net holds the layer, which has virtual functions and so begins with the address of its table.
+                // SAFETY: the net holds the layer, which begins with the address of its table of virtual functions.
                 unsafe { *object.cast::<usize>() }
             })?;
             let class = *classes.entry(table).or_insert_with(|| self.caffe.class_of(*object));
@@ -177,7 +178,7 @@ impl Net {
                 kind: type_in(symbol),
                 caffes_kind: caffes_kind.unwrap_or_default(),
                 bottoms: blobs(bottoms)?.iter().map(|blob| blob.addr()).collect(),
-                // SAFETY: as in `read`.
+                // SAFETY: the net's thread is in a call of the net (see `Net`).
                 propagates: propagates.get(number).and_then(|bits| unsafe { bits.bits() }).unwrap_or_default(),
                 tops: blobs(tops)?.iter().map(|blob| blob.addr()).collect(),
             });
@@ -185,13 +186,13 @@ impl Net {
         Some(Structure { layers, blob_names })
     }
 
-    /// Of each layer: whether it has no inputs, and its outputs.
+    /// For each layer, whether it has no inputs, and its outputs.
     fn outputs_by_layer(self) -> Option<impl Iterator<Item = Option<(bool, &'static [*const c_void])>>> {
         let (tops, bottoms) = (self.read(self.of.tops)?, self.read(self.of.bottoms)?);
         Some(tops.iter().zip(bottoms).map(|(tops, bottoms)| Some((blobs(bottoms)?.is_empty(), blobs(tops)?))))
     }
 
-    /// The outputs, so far, of layers without inputs.
+    /// The outputs of the layers without inputs that exist.
     pub fn sources(self) -> Option<Vec<Blob>> {
         let (of, mut found) = (self.blob?, Vec::new());
         for layer in self.outputs_by_layer()? {
@@ -210,12 +211,12 @@ impl Net {
         match names {
             Names::New(get) => {
                 let names = self.read(*get)?;
-                // SAFETY: the net's names live and do not change.
+                // SAFETY: the net's thread is in a call of the net, which holds its names and does not change them (see `Net`).
                 names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
             }
             Names::Old(get) => {
                 let names = self.read(*get)?;
-                // SAFETY: the net's names live and do not change.
+                // SAFETY: the net's thread is in a call of the net, which holds its names and does not change them (see `Net`).
                 names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
             }
         }
@@ -227,7 +228,7 @@ impl Net {
             if layer.object.is_null() {
                 return None;
             }
-            // SAFETY: the net holds the layer.
+            // SAFETY: the net holds the layer, and its thread is in a call of the net.
             let blobs = unsafe { self.of.layer_blobs.read(layer.object) }?;
             found.extend(blobs.iter().enumerate().map(|(at, blob)| Named {
                 blob: of.at(blob.object),
@@ -254,10 +255,10 @@ impl Net {
         Some(found)
     }
 
-    /// Blobs of the history, one or two for each parameter, with the parameter's name and whether it is the second.
+    /// The blobs of a solver's history, one or two for each parameter, with the parameter, and whether it is the second.
     pub fn history(self, solver: *const c_void) -> Option<Vec<(Blob, Named, bool)>> {
         let (of, learnable) = (self.blob?, self.read(self.of.learnable?)?);
-        // SAFETY: Caffe's thread is in a call of the solver.
+        // SAFETY: the solver's thread is in a call of the solver, which made this net.
         let history = unsafe { self.of.history?.read(solver) }?;
         if history.len() < learnable.len() {
             return None;
@@ -280,26 +281,26 @@ fn passes(letter: &'static str, caffe: &'static Caffe) -> Option<&'static PassAc
 /// Whether a net is in phase TEST.
 ///
 /// # Safety
-/// Caffe's thread is in a call of this net of its Caffe.
+/// The current thread is in a call of this net, which belongs to this Caffe.
 pub unsafe fn is_test(net: *const c_void, letter: &'static str, caffe: &'static Caffe) -> Option<bool> {
     const TEST: c_int = 1;
     let phase = passes(letter, caffe)?.phase?;
-    // SAFETY: the caller guarantees the net; the accessor returns an enumeration.
+    // SAFETY: the net is of the accessor's class, by this function's contract; the accessor returns an enumeration.
     Some(unsafe { phase(net) } == TEST)
 }
 
 /// The iteration of a solver.
 ///
 /// # Safety
-/// Caffe's thread is in a call of this solver of its Caffe.
+/// The current thread is in a call of this solver, which belongs to this Caffe.
 pub unsafe fn iteration(solver: *const c_void, letter: &'static str, caffe: &'static Caffe) -> Option<u64> {
     let iteration = passes(letter, caffe)?.iteration?;
-    // SAFETY: the caller guarantees the solver; the accessor returns an int.
+    // SAFETY: the solver is of the accessor's class, by this function's contract; the accessor returns an int.
     u64::try_from(unsafe { iteration(solver) }).ok()
 }
 
 impl Structure {
-    /// The layers as `syncedmem::net` takes them; of an inner net without blobs, which no prototxt has.
+    /// The layers in the format of `syncedmem::net`. The blobs of an inner net are left out: no prototxt names them.
     pub fn text(&self, is_inner: bool) -> Option<String> {
         let mut text = String::new();
         for layer in &self.layers {
@@ -316,6 +317,6 @@ impl Structure {
 }
 
 fn blobs(vector: &'static Blobs) -> Option<&'static [*const c_void]> {
-    // SAFETY: `Net::read` found the vector in a net, which lives and does not change.
+    // SAFETY: `Net::read` found the vector in a net, whose thread is in a call of the net (see `Net`).
     unsafe { elements((&raw const *vector).cast()) }
 }

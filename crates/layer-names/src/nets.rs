@@ -1,7 +1,8 @@
-//! The nets that live: one value for each owns all that is known of it, begins in `Net::Init` and ends with the net.
+//! The nets that live. One value for each owns all that is known of it, from `Net::Init` to the net's destructor.
 //!
-//! A net that ends without its destructor's slot being called (one on a stack, whose destructor a compiler has inlined) leaves its value,
-//! until another net is made at its address.
+//! If the destructor is not called through its slot (a net on the stack, whose destructor the compiler has inlined), the value remains until
+//! another net is made at the address.
+#![expect(unsafe_code, reason = "a net's table of virtual functions is exchanged")]
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -10,19 +11,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::caffe::Caffe;
 use crate::net::Net;
-use crate::{record, sharing, table};
+use crate::{naming, sharing, table};
 
 pub struct Known {
-    /// Never that of another net.
+    /// Unique in the process.
     id: u64,
     caffe: &'static Caffe,
-    /// Locked by the net's thread alone. A child of fork that finds it locked does not use this net.
+    /// Only the net's thread locks it. A forked child that finds it locked does not use this net.
     of: Mutex<OfNet>,
 }
 
 #[derive(Default)]
 pub struct OfNet {
-    pub names: record::OfNet,
+    pub names: naming::OfNet,
     pub sharing: sharing::OfNet,
 }
 
@@ -31,7 +32,7 @@ pub type Nets = HashMap<usize, Arc<Known>>;
 /// The nets that live, by address.
 static NETS: Mutex<Option<Nets>> = Mutex::new(None);
 
-/// A fork takes this lock before it begins. A panic in the midst of a change does not keep others out.
+/// A forking thread holds this lock during the fork. A panic does not poison it.
 pub fn lock() -> MutexGuard<'static, Option<Nets>> {
     NETS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -41,7 +42,7 @@ impl Known {
         self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `None`: this thread, or another one, is in the midst of a change.
+    /// `None`: this thread or another one holds the lock.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, OfNet>> {
         match self.of.try_lock() {
             Ok(of) => Some(of),
@@ -51,16 +52,16 @@ impl Known {
     }
 }
 
-/// A net that is being made: what was at its address has ended.
+/// Begins a net at the start of `Net::Init`; an earlier one at its address has ended.
 pub fn begin(net: Net, is_inner: bool) -> Arc<Known> {
     static IDS: AtomicU64 = AtomicU64::new(0);
     let before = lock().as_mut().and_then(|nets| nets.remove(&net.address()));
     drop(before);
-    let of = Mutex::new(OfNet { names: record::OfNet::of(is_inner), ..OfNet::default() });
+    let of = Mutex::new(OfNet { names: naming::OfNet::of(is_inner), ..OfNet::default() });
     Arc::new(Known { id: IDS.fetch_add(1, Ordering::Relaxed), caffe: net.caffe, of })
 }
 
-/// A net that was made.
+/// Keeps the value of a net at the end of `Net::Init`.
 pub fn keep(net: Net, known: &Arc<Known>) {
     lock().get_or_insert_default().insert(net.address(), Arc::clone(known));
 }
@@ -70,12 +71,12 @@ pub fn find(net: Net) -> Option<Arc<Known>> {
     lock().as_ref()?.get(&net.address()).cloned()
 }
 
-/// The Caffe of the net at an address. `None`, as `find`, and in a child of fork while another thread was making or ending a net.
+/// The Caffe of the net at an address. `None` as for `find`, and in a forked child if another thread of the parent held the lock.
 pub fn caffe_of(net: *const c_void) -> Option<&'static Caffe> {
     Some(NETS.try_lock().ok()?.as_ref()?.get(&net.addr())?.caffe)
 }
 
-/// Drops what is known of a net, unless another one is at its address by now.
+/// Drops the value of a net, unless another net is at its address.
 struct Ends {
     address: usize,
     id: u64,
@@ -91,10 +92,10 @@ impl Drop for Ends {
     }
 }
 
-/// Makes what is known of the net end with it. Called at the end of `Net::Init`.
+/// Makes the value of the net end with the net. Called at the end of `Net::Init`.
 pub fn end_with(net: Net, known: &Known) -> Option<()> {
     let class = net.caffe.class_of(net.object())?;
     let ends = Ends { address: net.address(), id: known.id };
-    // SAFETY: Caffe's thread is at the end of the net's `Init`, so the net lives; no other slot is exchanged.
+    // SAFETY: the net's thread is at the end of `Init`, so the net lives and no other thread calls it; no slot but the destructors' changes.
     unsafe { table::attach(net.object(), class, &[], ends) }
 }

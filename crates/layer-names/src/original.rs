@@ -1,8 +1,9 @@
-//! The functions of Caffe's that this library stands in front of, and which of several Caffes a call is for.
+//! The originals of the functions that this library wraps, and the choice between several Caffes.
 //!
-//! Without this library, a call goes to the definition that the dynamic linker bound its caller to: the first in the global scope as it was
-//! when the caller was loaded, or else that of the caller's file or of a file that it needs. A Caffe that is bound within itself calls its
-//! own.
+//! Without this library, a call would go to the definition to which the dynamic linker bound the caller: the first in the global scope when
+//! the caller was loaded, or else the one in the caller's file or its dependencies. A Caffe that calls its own functions directly would
+//! call its own.
+#![expect(unsafe_code, reason = "Caffes that are never freed are referred to by address")]
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
@@ -16,7 +17,7 @@ use crate::layout::is_readable;
 use crate::loaded::{self, File};
 use crate::nets;
 
-/// `SyncedMemory(size_t)`. The C++ ABI has it under two names, for complete objects and for base classes.
+/// `SyncedMemory(size_t)`, which the C++ ABI has under two names: for complete objects and for base classes.
 const CONSTRUCTORS: [&CStr; 2] = [c"_ZN5caffe12SyncedMemoryC1Em", c"_ZN5caffe12SyncedMemoryC2Em"];
 const COUNT: usize = HOOKS.len() + CONSTRUCTORS.len();
 
@@ -24,7 +25,7 @@ fn symbol(number: usize) -> &'static CStr {
     if number < HOOKS.len() { HOOKS[number] } else { CONSTRUCTORS[number - HOOKS.len()] }
 }
 
-/// The number of a function that this library stands in front of.
+/// The number of a function that this library wraps.
 pub const fn number(name: &str) -> usize {
     let mut number = 0;
     while number < COUNT {
@@ -42,21 +43,21 @@ pub const fn number(name: &str) -> usize {
     panic!("no function of this library has that name");
 }
 
-/// A function, and the Caffe that it belongs to.
+/// An original, and the Caffe to which it belongs.
 #[derive(Clone, Copy)]
 pub struct Original {
     pub function: *const c_void,
     pub caffe: &'static Caffe,
 }
 
-// SAFETY: any thread may call a function.
+// SAFETY: functions and Caffes are never freed, and any thread may use them.
 unsafe impl Send for Original {}
-// SAFETY: as for Send.
+// SAFETY: functions and Caffes are never freed, and any thread may use them.
 unsafe impl Sync for Original {}
 
-/// The original for every caller.
+/// The original of one function, if it is the same for every caller. Read without a lock.
 struct Only {
-    /// [`Valid`] of the original; 0: none is known.
+    /// A number of [`Valid`]; 0: none is known.
     valid: AtomicU64,
     function: AtomicPtr<c_void>,
     caffe: AtomicPtr<Caffe>,
@@ -66,20 +67,20 @@ static ONLY: [Only; COUNT] = [const {
     Only { valid: AtomicU64::new(0), function: AtomicPtr::new(null_mut()), caffe: AtomicPtr::new(null_mut()) }
 }; COUNT];
 
-/// The originals of one function, where there are several.
+/// The originals of one function, if there are several.
 struct Several {
     valid: u64,
     found: Vec<Original>,
-    /// The one that is in the global scope.
+    /// The one in the global scope.
     global: Option<Original>,
-    /// The file of that one, and those that were loaded before it: callers in these may have an original of their own.
+    /// The file of that one, and those that were loaded before it: callers in these may be bound to another original.
     files: Vec<File>,
 }
 
 static SEVERAL: Mutex<[Option<Arc<Several>>; COUNT]> = Mutex::new([const { None }; COUNT]);
 
-/// Numbers that say for how long an original is right: until another Caffe is taken over, and, without [`Valid::FOR_EVER`], until a file is
-/// loaded or unloaded. Never 0.
+/// Numbers that change when an original may no longer be right: when another Caffe is taken over, and, without [`Valid::FOR_EVER`], when a
+/// file is loaded or unloaded. Never 0.
 struct Valid;
 
 impl Valid {
@@ -105,13 +106,13 @@ impl Only {
             return None;
         }
         let (function, caffe) = (self.function.load(Ordering::Acquire), self.caffe.load(Ordering::Acquire));
-        // Another thread may have exchanged them meanwhile.
+        // The second load detects a change by another thread.
         // SAFETY: a Caffe is never freed, and `set` stored one before `valid`.
         (self.valid.load(Ordering::Acquire) == valid).then(|| Original { function, caffe: unsafe { &*caffe } })
     }
 
     fn set(&self, valid: u64, original: Original) {
-        // One thread at a time; in a child of fork the lock may be another's for ever.
+        // The lock admits one writer. In a forked child a thread that the child lacks may hold it.
         let Ok(_one) = SEVERAL.try_lock() else { return };
         self.valid.store(0, Ordering::Release);
         self.function.store(original.function.cast_mut(), Ordering::Release);
@@ -120,8 +121,7 @@ impl Only {
     }
 }
 
-/// The original of the function of this library that was called for `this`. Ends the process if no loaded file has it, as the dynamic linker
-/// would.
+/// The original for a call with this `this`. Ends the process if no loaded file has it, as the dynamic linker would.
 pub fn of_caller(number: usize, this: *const c_void) -> Original {
     ONLY[number].get().or_else(|| find(number, this)).unwrap_or_else(|| {
         let symbol = symbol(number).to_string_lossy();
@@ -132,7 +132,7 @@ pub fn of_caller(number: usize, this: *const c_void) -> Original {
 
 fn original(number: usize, file: &File, function: *const c_void) -> Option<Original> {
     let caffe = caffe::of(file)?;
-    // A jump at the entry would lead here again.
+    // If the entry was overwritten, a call of the function itself would lead here again.
     Some(Original { function: caffe.original(number).unwrap_or(function), caffe })
 }
 
@@ -161,7 +161,7 @@ impl Several {
         let next = loaded::next(symbol);
         let mut files = loaded::files();
         let is_global = |file: &File| next.is_some_and(|next| file.range.contains(&next.addr()));
-        // Files that were loaded after the first one in the global scope are bound to that.
+        // Files that were loaded after the first one in the global scope are bound to it.
         files.truncate(files.iter().position(is_global).map_or(files.len(), |global| global + 1));
         let defined = |file: &File| if is_global(file) { next } else { file.defines(symbol) };
         let mut found: Vec<_> = files.iter().filter_map(|file| original(number, file, defined(file)?)).collect();
@@ -176,7 +176,7 @@ impl Several {
         let caller = loaded::caller().and_then(loaded::file_at);
         let of_caller = caller.and_then(|caller| {
             let is_taken = |known: &Original| known.caffe.original(number) == Some(known.function);
-            // A Caffe that is bound within itself.
+            // A Caffe that calls its own functions directly.
             if let Some(own) = of(caller.range.start).filter(is_taken) {
                 return Some(own);
             }
@@ -184,11 +184,11 @@ impl Several {
             let own = if is_later { None } else { caller.find(symbol(number)).and_then(|own| of(own.addr())) };
             own.or(self.global)
         });
-        // A function that ends with the call, by a jump, is not seen. The object knows its Caffe, or the call that this thread is in does.
+        // A caller that made a tail call is not on the stack. Then the object tells its Caffe, or the call that this thread is in.
         let of_this = || {
             let net = nets::caffe_of(this).map(|caffe| caffe.range().start).and_then(of);
             let is_object = this.cast::<usize>().is_aligned() && is_readable(this.addr(), size_of::<usize>());
-            // SAFETY: it is readable; an object with virtual functions begins with the address of its class's table.
+            // SAFETY: it is aligned and readable.
             let class = || is_object.then(|| unsafe { *this.cast::<usize>() }).and_then(of);
             net.or_else(class).or_else(|| of(crate::call::inside()?.net.caffe.range().start))
         };

@@ -1,24 +1,25 @@
-//! Notes passes through nets, and updates of weights, in the recording.
+//! Notes passes through nets, and updates of weights, in the trace.
+#![expect(unsafe_code, reason = "clock_gettime")]
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-use crate::library::Function;
+use crate::library;
 
-/// The library's numbers.
+/// The numbers are those of libsyncedmem's `PassKind`.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Forward,
     Backward,
     Update,
-    /// Forward, through a net in phase TEST.
+    /// A forward pass through a net in phase TEST.
     Test,
 }
 
-/// Noted when it is dropped, also by an exception of Caffe's.
+/// A pass from its beginning to the drop of this value, on an exception too.
 pub struct Pass {
     kind: Kind,
-    /// Plus 1; 0: not known.
+    /// The solver's iteration plus 1; 0 without one.
     iteration: u64,
     start: u64,
 }
@@ -37,13 +38,8 @@ impl Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        // `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: a pass ends now.
-        static NOTE: Function<unsafe extern "C" fn(u32, u64, u64)> = Function::new(c"_ZN9syncedmem4passEjmm");
         IS_INSIDE.set(false);
-        if let Some(note) = NOTE.find() {
-            // SAFETY: it takes any numbers.
-            unsafe { note(self.kind as u32, self.iteration, self.start) };
-        }
+        library::pass(self.kind as u32, self.iteration, self.start);
     }
 }
 
@@ -52,7 +48,7 @@ fn now() -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: `time` is writable.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr()) };
-    // SAFETY: zeros are a value of it.
+    // SAFETY: zeros are a valid timespec.
     let time = unsafe { time.assume_init() };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

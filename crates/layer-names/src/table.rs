@@ -1,38 +1,39 @@
-//! An object with virtual functions gets a copy of its class's table, in which some slots are exchanged. The copy ends with the object: its
-//! destructors are exchanged, too.
+//! Exchanges virtual functions of one object: the object gets a copy of its class's table with other functions in some slots. The copy has
+//! other destructors, too, and is freed with the object.
+#![expect(unsafe_code, reason = "tables of virtual functions are copied and called")]
 
 use std::ffi::c_void;
 
 use crate::caffe::Class;
 
-/// Before the first slot: the offset to the top, and the type.
+/// Words before the first slot: the offset to top and the type info.
 const HEAD: usize = 2;
 
-/// A destructor of a complete object, and one that also frees it.
+/// The complete and the deleting destructor have this type.
 type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// Lies before a copy: what its functions need, and how it is freed.
+/// The data of a copy.
 struct Front<T> {
     class: Class,
     destructors: [usize; 2],
     of: T,
 }
 
-/// The copies' layout: a word that leads to the [`Front`], the head, the slots.
+/// A copy has the address of its [`Front`], the head, and the slots: so many words come before the first slot.
 const BEFORE: usize = 1 + HEAD;
 
-/// Gives the object a copy of its class's table with `slots` exchanged, pairs of a slot and a function; `of` is dropped when the object has
-/// ended. `None`: the class's destructors are not known, and nothing has changed.
+/// Gives the object a copy of its class's table; `slots` are pairs of a slot and its new function. `of` is dropped after the object's
+/// destructor. `None`: the class's destructors are not known, and nothing has changed.
 ///
 /// # Safety
-/// The object is of that class, lives, and no thread calls it meanwhile; the functions have the types of those that they replace.
+/// The object is of that class and lives, and no other thread calls it meanwhile. The functions have the types of those that they replace.
 pub unsafe fn attach<T>(object: *mut c_void, class: Class, slots: &[(usize, usize)], of: T) -> Option<()> {
     let destructors = class.destructors?;
     let front = Box::into_raw(Box::new(Front { class, destructors, of }));
     let mut copy = vec![0; BEFORE + class.slots].into_boxed_slice();
     copy[0] = front.addr();
     for (at, word) in copy[1..BEFORE].iter_mut().enumerate() {
-        // SAFETY: a table's head lies before its first slot.
+        // SAFETY: a table's head precedes its first slot.
         *word = unsafe { *(class.first as *const usize).sub(HEAD).add(at) };
     }
     for (at, slot) in copy[BEFORE..].iter_mut().enumerate() {
@@ -43,24 +44,24 @@ pub unsafe fn attach<T>(object: *mut c_void, class: Class, slots: &[(usize, usiz
     for &(slot, function) in slots {
         copy[BEFORE + slot] = function;
     }
-    // SAFETY: the caller guarantees the object; `destroy` alone frees the copy.
+    // SAFETY: the object begins with the address of its table, by this function's contract; only `destroy` frees the copy.
     unsafe { *object.cast::<*const usize>() = Box::into_raw(copy).cast::<usize>().add(BEFORE) };
     Some(())
 }
 
-/// What `attach` was given.
+/// The value that `attach` got.
 ///
 /// # Safety
-/// The object has a copy from `attach` with a `T`, and lives while the reference does.
+/// The object has a copy from `attach` with a `T`, and outlives the reference.
 pub unsafe fn of<'a, T>(object: *const c_void) -> &'a T {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the object has a copy with a `T`, by this function's contract.
     unsafe { &(*front::<T>(object)).of }
 }
 
 /// # Safety
-/// As for `of`.
+/// The object has a copy from `attach` with a `T`.
 unsafe fn front<T>(object: *const c_void) -> *mut Front<T> {
-    // SAFETY: the caller guarantees the copy, before which lies the address of its front.
+    // SAFETY: the copy, which the object has by this function's contract, begins with the address of its front.
     unsafe { *(*object.cast::<*const usize>()).sub(BEFORE) as *mut Front<T> }
 }
 
@@ -70,16 +71,16 @@ unsafe extern "C-unwind" fn destroy<T, const WHICH: usize>(object: *mut c_void) 
     // SAFETY: `attach` boxed it.
     let front = unsafe { Box::from_raw(front) };
     let slots = BEFORE + front.class.slots;
-    // SAFETY: `attach` boxed the copy with so many words, and the object, whose last function this is, gets its class's table back.
+    // SAFETY: `attach` boxed the copy with so many words. The object is being destroyed, and gets its class's table back.
     unsafe {
         *object.cast::<usize>() = front.class.first;
         drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(table.sub(BEFORE), slots)));
     }
     let destructor = front.destructors[WHICH];
     let of = front.of;
-    // SAFETY: `destructors` found the class's own function in that slot.
+    // SAFETY: `Caffe::destructors` found the class's own destructor in that slot.
     let destructor = unsafe { std::mem::transmute::<usize, Destructor>(destructor) };
-    // SAFETY: the caller ends the object.
+    // SAFETY: the caller called the object's destructor.
     unsafe { destructor(object) };
     drop(of);
 }

@@ -1,4 +1,5 @@
-//! Messages for users: the errors of given up contents, and what was shared, at the end of the process.
+//! Messages for users: the errors of reads of discarded contents, and a summary at the end of the process.
+#![expect(unsafe_code, reason = "atexit")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
@@ -9,40 +10,41 @@ use std::time::Duration;
 
 use syncedmem_core::text::Escaped;
 
-use super::library;
 use super::settings::{self, Keep};
+use crate::{guarded, library};
 
 #[derive(Default)]
 pub struct Messages {
-    /// Names of blobs, by the reason why they are kept apart.
-    apart: BTreeMap<&'static str, BTreeSet<Vec<u8>>>,
-    /// The sentences that objects have, by their keys. They stay, because blobs may outlive their net.
+    /// Names of blobs that are not shared, by the reason.
+    excluded: BTreeMap<&'static str, BTreeSet<Vec<u8>>>,
+    /// The errors of objects, by their keys. They are never freed, because blobs may outlive their net.
     sentences: BTreeMap<Vec<u8>, &'static CStr>,
-    /// Names of blobs, by the address of their sentence.
+    /// Names of blobs by the address of their error.
     names: BTreeMap<usize, Vec<u8>>,
     /// Names in `SYNCEDMEM_KEEP` that a net has.
     kept: BTreeSet<Vec<u8>>,
 }
 
 static MESSAGES: Mutex<Messages> = Mutex::new(Messages {
-    apart: BTreeMap::new(),
+    excluded: BTreeMap::new(),
     sentences: BTreeMap::new(),
     names: BTreeMap::new(),
     kept: BTreeSet::new(),
 });
 
-/// A fork takes this lock before it begins. A panic in the midst of a change does not keep others out.
+/// A forking thread holds this lock during the fork. A panic does not poison it.
 pub fn lock() -> MutexGuard<'static, Messages> {
     MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many sentences are kept, and how many names for each reason: a program may make nets of ever new names.
+/// The most errors that are kept: a program may make nets with ever new names.
 const MOST: usize = 2_000;
+/// The most names for each reason.
 const MOST_NAMES: usize = 256;
-const OTHER: &CStr = c"contents that are shared (SYNCEDMEM_SHARE) are gone: the last layer that needs them has run. To use them after a \
-    pass, keep the blob apart: --keep BLOB (SYNCEDMEM_KEEP=BLOB). Nets of too many names were made to say which blob it is";
+const OTHER: &CStr = c"the contents of this blob are gone: its memory is shared (SYNCEDMEM_SHARE), and the last layer that needs them has run. To \
+    read them after a pass, use --keep BLOB (SYNCEDMEM_KEEP=BLOB). Too many blobs were made to give its name";
 
-/// What a read of given up contents says. `key` is of equal sentences alone; `keep` names the blob or the layer that can be kept apart.
+/// The error of a read of discarded contents. Equal keys have equal texts; `keep` is the name for `SYNCEDMEM_KEEP`.
 pub fn sentence(key: Vec<u8>, keep: &[u8], blob: Option<&[u8]>, text: impl FnOnce() -> String) -> &'static CStr {
     let mut messages = lock();
     if let Some(known) = messages.sentences.get(&key) {
@@ -60,23 +62,23 @@ pub fn sentence(key: Vec<u8>, keep: &[u8], blob: Option<&[u8]>, text: impl FnOnc
     kept
 }
 
-/// Notes the blobs of a net that are kept apart, and why.
-pub fn planned<'n>(apart: impl Iterator<Item = (&'static str, &'n [u8])>) {
+/// Adds the blobs of a net that are not shared, with the reasons.
+pub fn excluded<'n>(blobs: impl Iterator<Item = (&'static str, &'n [u8])>) {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
-        // SAFETY: the function stays: this library is never unloaded.
+        // SAFETY: the function is never unloaded, because this library is not.
         unsafe { libc::atexit(at_exit) };
     }
     let mut messages = lock();
-    for (why, name) in apart {
-        let names = messages.apart.entry(why).or_default();
+    for (why, name) in blobs {
+        let names = messages.excluded.entry(why).or_default();
         if names.len() < MOST_NAMES && !names.contains(name) {
             names.insert(name.to_owned());
         }
     }
 }
 
-/// Notes that a net has what `SYNCEDMEM_KEEP` names so.
+/// Adds a name of `SYNCEDMEM_KEEP` that a net has.
 pub fn has(name: &[u8]) {
     let mut messages = lock();
     if !messages.kept.contains(name) {
@@ -85,14 +87,14 @@ pub fn has(name: &[u8]) {
 }
 
 extern "C" fn at_exit() {
-    crate::naming::naming(|| {
+    guarded(|| {
         eprint!("{}", text()?);
         Some(())
     });
 }
 
 fn text() -> Option<String> {
-    // The exiting thread may hold the lock, in a signal's handler.
+    // A signal handler that exits may have interrupted the thread that holds the lock.
     let messages = (0..100).find_map(|_| match MESSAGES.try_lock() {
         Ok(mut messages) => Some(std::mem::take(&mut *messages)),
         Err(TryLockError::Poisoned(mut messages)) => Some(std::mem::take(&mut **messages.get_mut())),
@@ -104,24 +106,24 @@ fn text() -> Option<String> {
     let ([host, device], touched) = library::figures();
     let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
     let mut text = String::new();
-    for (side, [needed, most_lent, would_be]) in [("", host), ("device ", device)] {
+    for (side, [needed, most, would_be]) in [("", host), ("device ", device)] {
         if needed > 0 || side.is_empty() && device[0] == 0 {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "libsyncedmem: shared {side}memory needed {:.1} MiB, of which {:.1} MiB were alive at once, for blobs of {:.1} MiB",
+                "libsyncedmem: shared {side}memory needed {:.1} MiB, of which {:.1} MiB were in use at once, for blobs of {:.1} MiB",
                 mib(needed),
-                mib(most_lent),
+                mib(most),
                 mib(would_be)
             );
         }
     }
     let touched: BTreeSet<Vec<u8>> =
         touched.iter().filter_map(|sentence| messages.names.get(sentence).cloned()).collect();
-    for (why, blobs) in messages.apart.iter().chain([(&"touched from outside of layers", &touched)]) {
+    for (why, blobs) in messages.excluded.iter().chain([(&"touched outside of layers", &touched)]) {
         if !blobs.is_empty() {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "  kept apart ({why}): {}", list(blobs));
+            let _ = writeln!(text, "  not shared ({why}): {}", list(blobs));
         }
     }
     for name in settings::get().keep.without(&messages.kept) {

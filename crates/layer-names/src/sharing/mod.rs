@@ -1,16 +1,16 @@
-//! Lets the objects of a net share memory whose contents are dead: `SYNCEDMEM_SHARE` is `gradients` or `all`.
+//! Reuses the memory of blobs whose contents are no longer needed, if `SYNCEDMEM_SHARE` is `gradients` or `all`.
 //!
-//! At the end of `Net::Init` the net is read, [`plan`] says after which calls of which layers the contents of which blobs
-//! die, and each of these layers gets a [`shim`]. Between the calls no object is shared: libsyncedmem keeps one apart that
-//! is touched there. Without the setting the plan is what sharing would save.
+//! At the end of `Net::Init` the net is read, [`plan`] finds the call after which each blob's contents are no longer needed, and each layer
+//! of the plan gets a [`shim`] that discards them. libsyncedmem excludes an object from sharing that is touched outside of layers' calls.
+//! Without the setting the plan gives an [`estimate`] of what sharing would save.
+#![expect(unsafe_code, reason = "layers are wrapped")]
 
 mod estimate;
-mod layer_types;
-mod library;
 pub mod messages;
 mod offsets;
 mod placing;
 mod plan;
+mod rules;
 mod settings;
 mod shim;
 
@@ -24,12 +24,12 @@ use syncedmem_core::text::Escaped;
 
 use crate::blob::Blob;
 use crate::layer_type::is_convolution;
+use crate::library;
 use crate::net::{Layer, Net, Structure};
-use crate::record;
 use estimate::Estimate;
-use layer_types::{Rule, rule};
 use placing::Placed;
 use plan::{Call, Mode, PARTS, Shared, plan};
+use rules::{Rule, rule};
 use settings::Keep;
 use shim::Slots;
 
@@ -37,30 +37,31 @@ pub fn is_on() -> bool {
     settings::get().mode.is_some()
 }
 
-/// What is known of a net that shares, or would.
+/// The state of a net's sharing.
 #[derive(Default)]
 pub struct OfNet {
-    /// While the net is made: each blob that a layer reshaped, behind the layer's number.
+    /// While the net is made: each blob that was reshaped, with the number of the layer that was set up then.
     reshaped: Vec<(usize, Blob)>,
-    /// The blobs that share, by their addresses.
+    /// The blobs that share, by address.
     members: HashMap<usize, Member>,
-    /// The plan of a net that shares.
+    /// The plan, if the net shares.
     placed: Vec<Placed>,
-    /// Whether a blob has new memory since the last plan.
+    /// Whether a blob got new memory since the offsets were planned.
     grew: bool,
-    /// What another net would share.
+    /// The plan, if the net does not share.
     estimate: Option<Estimate>,
 }
 
 struct Member {
+    /// The errors of reads after data and diff were discarded.
     gone: [Option<&'static CStr>; 2],
     own: Option<Arc<Own>>,
 }
 
-/// An internal blob's memory as it was shared: a layer may let the blob hold another's for a while.
+/// Addresses of an internal blob's objects when they were shared: a layer may let the blob have another blob's memory for a while.
 type Own = [AtomicUsize; 2];
 
-/// Contents that die at the end of a call.
+/// Contents that are discarded after a call.
 struct Dead {
     blob: Blob,
     part: usize,
@@ -70,7 +71,7 @@ struct Dead {
 impl Dead {
     fn discard(&self) -> Option<()> {
         let object = self.blob.memory()?[self.part];
-        if self.own.as_ref().is_none_or(|own| own[self.part].load(Ordering::Relaxed) == object.addr()) {
+        if self.own.as_ref().is_none_or(|own| own[self.part].load(Ordering::Relaxed) == object.address()) {
             library::discard(object);
         }
         Some(())
@@ -78,23 +79,23 @@ impl Dead {
 }
 
 impl Member {
-    /// Shares what the plan has for the blob, where it is untouched; returns of which parts it could.
+    /// Shares the blob's objects that are in the plan and untouched; returns for data and diff whether it did.
     fn share(&self, blob: Blob) -> Option<[bool; 2]> {
         let memory = blob.memory()?;
         if let Some(own) = &self.own {
-            own.iter().zip(memory).for_each(|(own, object)| own.store(object.addr(), Ordering::Relaxed));
+            own.iter().zip(memory).for_each(|(own, object)| own.store(object.address(), Ordering::Relaxed));
         }
         Some([0, 1].map(|part| self.gone[part].is_some_and(|gone| library::share(memory[part], gone))))
     }
 }
 
 impl OfNet {
-    /// A blob has new memory, while the net is made.
+    /// A blob got new memory while the net is made.
     pub fn reshaped_in_init(&mut self, layer: usize, blob: Blob) {
         self.reshaped.push((layer, blob));
     }
 
-    /// A blob has new memory, in a call of the net's.
+    /// A blob got new memory in a call of the net.
     pub fn reshaped(&mut self, blob: Blob) {
         self.grew = true;
         if let Some(member) = self.members.get(&blob.address()) {
@@ -102,7 +103,7 @@ impl OfNet {
         }
     }
 
-    /// A blob has a shape: layers write so many bytes of its memory, which may have more.
+    /// A blob was reshaped: layers write the bytes of its shape; its memory may have more.
     pub fn measured(&self, blob: Blob) -> Option<()> {
         let member = self.members.get(&blob.address())?;
         let (bytes, memory) = (blob.bytes()?, blob.memory()?);
@@ -111,7 +112,7 @@ impl OfNet {
         Some(())
     }
 
-    /// Plans anew if blobs grew.
+    /// Plans the offsets again if blobs got new memory.
     pub fn place_again(&mut self) -> Option<()> {
         if std::mem::take(&mut self.grew) {
             placing::place(&self.placed);
@@ -119,19 +120,19 @@ impl OfNet {
         Some(())
     }
 
-    /// After a pass through a net: plans anew if blobs grew, and notes what sharing saves or would.
+    /// After a pass: plans the offsets again if blobs got new memory, and notes what sharing saves or would save.
     pub fn after_pass(&mut self, net: Net, is_backward: bool) -> Option<()> {
         self.place_again();
         if is_on() {
             return estimate::note_shared();
         }
         let text = self.estimate.as_mut()?.text(net, is_backward)?;
-        record::note(text)
+        library::note(text)
     }
 
-    /// Reads the net that was made, and stands in front of its layers.
+    /// Plans for a net at the end of `Init`, and wraps its layers if it shares.
     pub fn attach(&mut self, net: Net, structure: Structure) -> Option<()> {
-        // SAFETY: Caffe's thread is at the end of the net's `Init`.
+        // SAFETY: this thread is in the net's `Init`, and the net belongs to that Caffe.
         let is_test = unsafe { crate::net::is_test(net.object(), net.letter(), net.caffe) }?;
         let any_blob = net.blob(std::ptr::null())?;
         let internals = internals(&structure, std::mem::take(&mut self.reshaped), net);
@@ -151,12 +152,12 @@ impl OfNet {
         let blob_at =
             |address: usize| own.get(&address).copied().unwrap_or_else(|| any_blob.at(address as *const c_void));
         let placed = |shared: &Shared| {
-            // A convolution takes images one by one.
+            // A convolution's internal blobs are for one image.
             let grows = !own.contains_key(&shared.blob) || !is_convolution(structure.layers[shared.layer].kind);
             Placed::of(shared, blob_at(shared.blob), grows, layers.len())
         };
         let Some(mode) = settings::get().mode else {
-            // The plan for `gradients` is the same without the data of what layers make.
+            // The plan for `gradients` is that for `all` without the data of tops.
             let all = plan(&layers, is_test, Mode::All, &HashSet::new()).shared;
             let all =
                 all.iter().map(|shared| (placed(shared), shared.part != PARTS[0] || own.contains_key(&shared.blob)));
@@ -165,8 +166,8 @@ impl OfNet {
         };
         let kept = kept(&structure, &internals, &settings::get().keep);
         let planned = plan(&layers, is_test, mode, &kept);
-        messages::planned(
-            planned.apart.iter().filter_map(|(blob, why)| Some((*why, *structure.blob_names.get(blob)?))),
+        messages::excluded(
+            planned.excluded.iter().filter_map(|(blob, why)| Some((*why, *structure.blob_names.get(blob)?))),
         );
         let slots = structure.layers.iter().find_map(|layer| Slots::of(layer, net))?;
         let mut calls: HashMap<Call, Vec<Dead>> = HashMap::new();
@@ -190,15 +191,15 @@ impl OfNet {
                 dead: [Call::Forward(number), Call::Backward(number)]
                     .map(|call| calls.remove(&call).unwrap_or_default()),
             };
-            // Every class of Caffe's can have a shim. What a layer without one touched, libsyncedmem would keep apart.
-            // SAFETY: the net holds the layer; Caffe's thread is at the end of the net's `Init`.
+            // All of Caffe's classes can be wrapped. libsyncedmem excludes the objects that an unwrapped layer touches.
+            // SAFETY: the net holds the layer, and only this thread, which is in the net's `Init`, uses it.
             unsafe { shim::attach(layer, slots, shim) };
         }
         let is_placed = |shared: &&Shared| {
             let member = self.members.get(&shared.blob);
             let is_shared = member.and_then(|member| member.share(blob_at(shared.blob)));
             let part = shared.part as usize;
-            // Layers do not touch the diffs of what they have inside, but for one of BatchNorm's.
+            // Layers do not touch the diffs of internal blobs, except one of BatchNorm's.
             is_shared.is_some_and(|parts| parts[part]) && (part == 0 || !own.contains_key(&shared.blob))
         };
         self.placed = planned.shared.iter().filter(is_placed).map(placed).collect();
@@ -207,12 +208,12 @@ impl OfNet {
     }
 }
 
-/// The type by which a layer shares: that of a class that is Caffe's own. Any class may be one of a type that never shares.
+/// The type whose rule holds for a layer. A class that is not Caffe's own has none of those that share.
 fn kind(layer: &Layer) -> &'static str {
-    if matches!(rule(layer.kind), Rule::Apart(_)) { layer.kind } else { layer.caffes_kind }
+    if matches!(rule(layer.kind), Rule::Excludes(_)) { layer.kind } else { layer.caffes_kind }
 }
 
-/// The blobs that `SYNCEDMEM_KEEP` names, of a net, and inside of its layers.
+/// The blobs of a net, and internal to its layers, that `SYNCEDMEM_KEEP` names.
 fn kept(structure: &Structure, internals: &[Vec<Blob>], keep: &Keep) -> HashSet<usize> {
     let mut kept = HashSet::new();
     if keep.is_empty() {
@@ -233,23 +234,23 @@ fn kept(structure: &Structure, internals: &[Vec<Blob>], keep: &Keep) -> HashSet<
     kept
 }
 
-/// What a report, and `SYNCEDMEM_KEEP`, call the memory inside of a layer.
+/// The name of a layer's internal memory in reports and in `SYNCEDMEM_KEEP`.
 fn internal(layer: &[u8]) -> Vec<u8> {
     [layer, b" internal"].concat()
 }
 
-/// Notes the steps of a pass in the recording: each layer's `Forward`, and behind these each layer's `Backward`. Returns the first's
-/// number, which follows from the text: a net that is made again has the same.
+/// Notes the steps of a pass in the trace: each layer's `Forward`, then each layer's `Backward`. Returns the number of the first, which is a hash
+/// of the text: a net that is made again has the same.
 fn note_steps(structure: &Structure, is_test: bool) -> u64 {
     let names: String = structure.layers.iter().map(|layer| format!("\t{}", Escaped(layer.name))).collect();
     let mut hasher = DefaultHasher::new();
     (is_test, &names).hash(&mut hasher);
     let first = hasher.finish() >> 16 << 16 | 1;
-    record::note(format!("\tsteps\t-\t{first}\t{}{names}", if is_test { "test" } else { "train" }));
+    library::note(format!("\tsteps\t-\t{first}\t{}{names}", if is_test { "test" } else { "train" }));
     first
 }
 
-/// The blobs that each layer has inside: reshaped while it was the newest, and neither tops nor parameters.
+/// The internal blobs of each layer: those that were reshaped while it was set up, and are neither tops nor parameters.
 fn internals(structure: &Structure, reshaped: Vec<(usize, Blob)>, net: Net) -> Vec<Vec<Blob>> {
     let parameters = net.parameters().unwrap_or_default();
     let mut seen: HashSet<usize> = parameters.iter().map(|named| named.blob.address()).collect();
@@ -263,7 +264,7 @@ fn internals(structure: &Structure, reshaped: Vec<(usize, Blob)>, net: Net) -> V
     internals
 }
 
-/// The error of a use of what was given up.
+/// The error of a read of the contents after they were discarded.
 fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: bool) -> &'static CStr {
     let name = structure.layers.get(shared.layer).map_or(&[][..], |layer| layer.name);
     let layer = Escaped(name);
@@ -273,13 +274,13 @@ fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: 
         return messages::sentence(key(b"\0"), &internal(name), None, || {
             if is_test {
                 format!(
-                    "the net is in phase TEST, and the memory inside of layer {layer} is shared (SYNCEDMEM_SHARE): its contents are \
-                     gone after the layer's Forward; a backward pass needs a net in phase TRAIN, or memory that is kept apart: "
+                    "the net is in phase TEST, and the internal memory of layer {layer} is shared (SYNCEDMEM_SHARE): its contents are \
+                     gone after the layer's Forward; use a net in phase TRAIN for a backward pass, or keep the memory: "
                 )
             } else {
                 format!(
-                    "the memory inside of layer {layer} is shared (SYNCEDMEM_SHARE), and its contents are gone after the layer's \
-                     Backward; a second backward pass needs another forward pass before it, or memory that is kept apart: "
+                    "the internal memory of layer {layer} is shared (SYNCEDMEM_SHARE), and its contents are gone after the layer's \
+                     Backward; make another forward pass before a second backward pass, or keep the memory: "
                 )
             }
         });
@@ -290,8 +291,8 @@ fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: 
         let phase =
             if is_test { "the net is in phase TEST, and a backward pass needs one in phase TRAIN: " } else { "" };
         format!(
-            "{phase}the {part} of blob {}, which layer {layer} makes, is gone: its memory is shared (SYNCEDMEM_SHARE), and the last \
-             layer that needs it has run; to use it after a pass, keep it apart: ",
+            "{phase}the {part} of blob {}, an output of layer {layer}, is gone: its memory is shared (SYNCEDMEM_SHARE), and the last \
+             layer that needs it has run; to read it after a pass, keep it: ",
             Escaped(blob)
         )
     })

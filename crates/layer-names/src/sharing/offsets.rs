@@ -1,17 +1,17 @@
-//! Where in an arena each block lies: the largest first, each in the smallest gap between those that live at the same time
-//! ("greedy by size" of arXiv 2001.03288).
+//! The offsets of blocks in an arena. The largest block is placed first, each in the smallest gap between the blocks that live at the same
+//! time ("greedy by size" of arXiv 2001.03288). Pure.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 pub struct Block<'a> {
     pub bytes: usize,
-    /// First and last step of each of its lives.
+    /// First and last step of each time in which the block is used.
     pub lives: &'a [(usize, usize)],
 }
 
 impl Block<'_> {
-    /// The first step of all lives, and the last.
+    /// The first and the last step of all lives.
     fn steps(&self) -> (usize, usize) {
         let (first, last) = (self.lives.iter().map(|life| life.0).min(), self.lives.iter().map(|life| life.1).max());
         (first.unwrap_or(0), last.unwrap_or(0))
@@ -23,11 +23,11 @@ impl Block<'_> {
     }
 }
 
-/// How many blocks are placed so. The smaller ones of a net with more lie above these, in the order of their steps: to compare each with
-/// all would cost a net of 10,000 layers seconds.
+/// How many blocks are placed so. If a net has more, the smaller ones are placed above these in the order of their steps: to compare each with
+/// all others would take seconds in a net of 10,000 layers.
 const MOST: usize = 2048;
 
-/// A block that has its place, without a way to its lives: most of those that are compared do not meet.
+/// A placed block. The first and last steps alone rule out most blocks that do not meet.
 struct Placed {
     start: usize,
     end: usize,
@@ -39,7 +39,7 @@ struct Placed {
 /// An offset for each block.
 pub fn offsets(blocks: &[Block<'_>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..blocks.len()).collect();
-    // A stable sort: of equal ones the first in the net comes first.
+    // The sort is stable: of blocks of one size, the first in the net comes first.
     order.sort_by_key(|&at| Reverse(blocks[at].bytes));
     let mut offsets = vec![0usize; blocks.len()];
     // Sorted by their offsets.
@@ -69,15 +69,15 @@ pub fn offsets(blocks: &[Block<'_>]) -> Vec<usize> {
     offsets
 }
 
-/// Places blocks from `above` on: each takes the first gap that is free from its first step to its last.
+/// Places blocks at `above` and beyond: each takes the first gap that is free from its first step to its last.
 fn place_by_steps(blocks: &[Block<'_>], rest: &[usize], above: usize, offsets: &mut [usize]) {
     let first = |at: usize| blocks[at].steps().0;
     let last = |at: usize| blocks[at].steps().1;
     let mut order = rest.to_vec();
     order.sort_by_key(|&at| first(at));
-    // The ends of those that are alive, by their last step.
+    // The blocks that are in use, by their last step.
     let mut alive: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
-    // Free gaps, their bytes by their start; and behind all of them is free.
+    // The bytes of each free gap by its start; all beyond `end` is free, too.
     let (mut free, mut end): (BTreeMap<usize, usize>, usize) = (BTreeMap::new(), above);
     for at in order {
         while let Some(&Reverse((_, ended))) = alive.peek().filter(|Reverse((step, _))| *step < first(at)) {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_live_at_the_same_time_never_overlap_also_in_a_net_of_thousands_of_layers() {
+    fn blocks_that_live_at_the_same_time_never_overlap_even_in_a_net_of_a_thousand_layers() {
         // A training net of 1000 layers: activations until Backward, gradients for two steps, and some blocks with two lives.
         let layers = 1000;
         let mut blocks = Vec::new();

@@ -1,26 +1,25 @@
-//! Where in the arena each shared object's block lies: planned from the objects' sizes, and anew when blobs grew.
+//! Gives each shared object's block its offset in the arena, from the objects' sizes; again when blobs have grown.
 
 use std::collections::HashMap;
-use std::ffi::c_void;
 
-use super::library;
 use super::offsets::{Block, offsets};
 use super::plan::{Call, Shared};
-use crate::blob::{Blob, bytes_of};
+use crate::blob::{Blob, Object};
+use crate::library;
 
-/// A blob's part in a plan.
+/// A blob's data or diff in a plan.
 pub struct Placed {
     pub blob: Blob,
     pub part: usize,
     lives: Vec<(usize, usize)>,
-    /// The first blob of those that hold one memory.
+    /// The first of the blobs that have the same memory.
     group: usize,
-    /// With the batch, if its first axis is the batch.
+    /// Whether it grows with the batch if its first axis is the batch.
     pub grows: bool,
 }
 
 impl Placed {
-    /// In a net of so many layers.
+    /// `layers` is the number of layers in the net.
     pub fn of(shared: &Shared, blob: Blob, grows: bool, layers: usize) -> Placed {
         let step = |call: &Call| match *call {
             Call::Forward(layer) => layer,
@@ -31,11 +30,11 @@ impl Placed {
     }
 }
 
-/// Tells libsyncedmem where in the arena each object's block lies.
+/// Plans the offsets and passes them to libsyncedmem.
 pub fn place(placed: &[Placed]) {
     let (blocks, objects) = blocks(placed, |at| {
         let object = placed[at].blob.memory()?[placed[at].part];
-        Some((object, bytes_of(object)?))
+        Some((object, object.bytes()?))
     });
     let offsets = offsets(&blocks);
     let whole = offsets.iter().zip(&blocks).map(|(at, block)| at + block.bytes).max().unwrap_or(0);
@@ -44,12 +43,13 @@ pub fn place(placed: &[Placed]) {
     }
 }
 
-/// The blocks of what has an object with bytes, which `size` says by the number in the plan, and for each object the number of its block.
+/// The blocks of a plan, and each object with the number of its block. `size` returns the object and its bytes by the number in the plan; `None`
+/// leaves it out.
 pub fn blocks(
     placed: &[Placed],
-    size: impl Fn(usize) -> Option<(*mut c_void, usize)>,
-) -> (Vec<Block<'_>>, Vec<(*mut c_void, usize)>) {
-    /// As the arena rounds them.
+    size: impl Fn(usize) -> Option<(Object, usize)>,
+) -> (Vec<Block<'_>>, Vec<(Object, usize)>) {
+    /// The arena rounds blocks up to this.
     const STEP: usize = 256;
     let mut groups: HashMap<(usize, usize), usize> = HashMap::with_capacity(placed.len());
     let (mut blocks, mut objects) = (Vec::with_capacity(placed.len()), Vec::with_capacity(placed.len()));

@@ -1,8 +1,8 @@
-//! When the contents of a net's memory die, by blob and part. Pure: blobs are numbers.
+//! After which call of which layer the contents of each blob are no longer needed. Pure: blobs are numbers.
 
 use std::collections::{HashMap, HashSet};
 
-use super::layer_types::{Alias, Internals, Rule, rule};
+use super::rules::{Alias, Internals, Rule, rule};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
@@ -14,13 +14,13 @@ pub const PARTS: [Part; 2] = [Part::Data, Part::Diff];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// In training the diffs of activations; in any phase what layers have inside.
+    /// The diffs of activations in training, and internal blobs in any phase.
     Gradients,
-    /// Activations too.
+    /// The data of activations, too.
     All,
 }
 
-/// A call, by the number of its layer.
+/// A call of a layer, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
     Forward(usize),
@@ -30,43 +30,44 @@ pub enum Call {
 pub struct Layer<'a> {
     pub kind: &'a str,
     pub bottoms: Vec<usize>,
-    /// Of each bottom, whether `Backward` writes its diff.
+    /// For each bottom, whether `Backward` writes its diff.
     pub propagates: Vec<bool>,
     pub tops: Vec<usize>,
-    /// The layer's own blobs that are neither parameters nor tops.
+    /// The layer's blobs that are neither parameters nor tops.
     pub internals: Vec<usize>,
 }
 
-/// Contents that die at the ends of these calls.
+/// A blob's data or diff that is shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     pub blob: usize,
     pub part: Part,
     pub layer: usize,
+    /// After these calls the contents are no longer needed.
     pub ends: Vec<Call>,
-    /// Expected: for each end, the call that writes the contents first.
+    /// For each end, the call that is expected to write the contents first.
     pub begins: Vec<Call>,
-    /// The first of the blobs that hold one memory.
+    /// The first of the blobs that have the same memory.
     pub group: usize,
 }
 
 #[derive(Default)]
 pub struct Plan {
     pub shared: Vec<Shared>,
-    /// Blobs whose data or diff would be shared, and why it is not.
-    pub apart: Vec<(usize, &'static str)>,
+    /// Blobs whose data or diff is not shared, and the reason.
+    pub excluded: Vec<(usize, &'static str)>,
 }
 
 #[derive(Default)]
 struct Uses {
     producers: Vec<usize>,
     consumers: Vec<usize>,
-    /// Whether a consumer writes no diff: it must hold zeros then, and stay.
+    /// Whether a consumer does not write the diff, which must then stay zeros.
     lacks_gradient: bool,
-    apart: Option<&'static str>,
+    excluded: Option<&'static str>,
 }
 
-/// Blobs that hold one memory, by any of them.
+/// Sets of blobs that have the same memory: a blob's parent, up to a root.
 #[derive(Default)]
 struct Groups(HashMap<usize, usize>);
 
@@ -78,7 +79,7 @@ impl Groups {
         blob
     }
 
-    /// `one` is the newer one: roots are old, and ways to them short.
+    /// `one` is the newer blob: so old blobs stay roots, and paths short.
     fn unite(&mut self, one: usize, other: usize) {
         let (one, other) = (self.root(one), self.root(other));
         if one != other {
@@ -108,18 +109,18 @@ pub fn plan(layers: &[Layer<'_>], is_test: bool, mode: Mode, kept: &HashSet<usiz
             outputs.insert(blob);
         }
         match rule(layer.kind) {
-            Rule::Apart(why) => {
+            Rule::Excludes(why) => {
                 for blob in layer.bottoms.iter().chain(&layer.tops) {
-                    uses.entry(*blob).or_default().apart.get_or_insert(why);
+                    uses.entry(*blob).or_default().excluded.get_or_insert(why);
                 }
             }
             Rule::Shares(shares) => unite(layer, shares.alias, &mut groups),
         }
     }
-    for (set, why) in [(&outputs, "an output of the net"), (kept, "kept as asked")] {
+    for (set, why) in [(&outputs, "an output of the net"), (kept, "listed in SYNCEDMEM_KEEP")] {
         for blob in set {
             if let Some(of_blob) = uses.get_mut(blob) {
-                of_blob.apart = Some(why);
+                of_blob.excluded = Some(why);
             }
         }
     }
@@ -169,7 +170,7 @@ fn share_tops(
     found: &mut Plan,
 ) {
     let mut by_root: HashMap<usize, Vec<usize>> = HashMap::new();
-    // The blobs that layers make come first, in their order.
+    // Blobs that layers make come first, in order.
     for blob in
         order.iter().chain(uses.iter().filter(|(_, of_blob)| of_blob.producers.is_empty()).map(|(blob, _)| blob))
     {
@@ -178,12 +179,12 @@ fn share_tops(
     for &blob in order {
         let group = &by_root[&groups.root(blob)];
         let of_group = || group.iter().map(|member| &uses[member]);
-        if let Some(why) = of_group().find_map(|of_blob| of_blob.apart) {
-            found.apart.push((blob, why));
+        if let Some(why) = of_group().find_map(|of_blob| of_blob.excluded) {
+            found.excluded.push((blob, why));
             continue;
         }
         if part == Part::Diff && of_group().any(|of_blob| of_blob.lacks_gradient) {
-            found.apart.push((blob, "no layer writes its gradient"));
+            found.excluded.push((blob, "no layer writes its gradient"));
             continue;
         }
         let first = of_group().flat_map(|of_blob| &of_blob.producers).min();
@@ -209,8 +210,8 @@ fn share_tops(
 
 fn share_internals(number: usize, layer: &Layer<'_>, is_test: bool, kept: &HashSet<usize>, found: &mut Plan) {
     let Rule::Shares(shares) = rule(layer.kind) else { return };
-    // A second top may hold the memory of an internal blob (SoftmaxWithLoss).
-    if shares.internals == Internals::Apart || layer.tops.len() != 1 {
+    // A second top may have the memory of an internal blob (SoftmaxWithLoss).
+    if shares.internals == Internals::Kept || layer.tops.len() != 1 {
         return;
     }
     let ends = match (shares.internals, is_test) {
@@ -220,7 +221,7 @@ fn share_internals(number: usize, layer: &Layer<'_>, is_test: bool, kept: &HashS
     };
     for &blob in layer.internals.iter().filter(|blob| !kept.contains(blob)) {
         found.shared.extend(PARTS.map(|part| {
-            // `Forward` leaves the diffs alone.
+            // `Forward` does not use the diffs.
             let lives_from_forward = shares.internals == Internals::UntilBackward && part == Part::Data;
             let begins = if lives_from_forward { vec![Call::Forward(number)] } else { ends.clone() };
             Shared { blob, part, layer: number, ends: ends.clone(), begins, group: blob }

@@ -1,4 +1,5 @@
-//! `SYNCEDMEM_SHARE` and `SYNCEDMEM_KEEP`. A program with more rights than its caller has neither.
+//! `SYNCEDMEM_SHARE` and `SYNCEDMEM_KEEP`. A program with more rights than its caller reads neither.
+#![expect(unsafe_code, reason = "getauxval")]
 
 use std::collections::BTreeSet;
 use std::env::var_os;
@@ -15,14 +16,14 @@ pub struct Settings {
     pub keep: Keep,
 }
 
-/// Names of blobs and layers, which are bytes, separated by commas. A name may have commas itself: a name is kept if it stands in the
-/// setting between two separators.
+/// Names of blobs and layers, which are bytes, separated by commas. A name may contain commas: it is kept if it is in the setting between two
+/// commas.
 pub struct Keep(Vec<u8>);
 
 pub fn get() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
-        // SAFETY: it has no preconditions.
+        // SAFETY: getauxval has no preconditions.
         let is_trusted = unsafe { libc::getauxval(libc::AT_SECURE) } == 0;
         let read = |name| var_os(name).filter(|_| is_trusted).map(OsStringExt::into_vec).unwrap_or_default();
         let (share, keep) = (read(SHARE.name()), read(KEEP.name()));
@@ -58,7 +59,7 @@ impl Keep {
         self.places(name).next().is_some()
     }
 
-    /// The names of the setting that are no part of those.
+    /// The names in the setting that are no part of a found one.
     pub fn without(&self, found: &BTreeSet<Vec<u8>>) -> Vec<&[u8]> {
         let covered: Vec<(usize, usize)> =
             found.iter().flat_map(|name| self.places(name).map(|at| (at, at + name.len()))).collect();
@@ -73,7 +74,7 @@ impl Keep {
         without
     }
 
-    /// How a user keeps a name, as the option of `syncedmem run`, for a shell, and as the setting.
+    /// The option of `syncedmem run` that keeps a name, quoted for a shell, and the setting.
     pub fn option(name: &[u8]) -> Vec<u8> {
         let is_plain = |letter: &u8| letter.is_ascii_alphanumeric() || b"_-./,:+=@%".contains(letter);
         let quoted = if name.iter().all(is_plain) {
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_kept_if_it_stands_between_commas_also_with_commas_in_it() {
+    fn a_name_is_kept_if_it_is_between_commas_even_if_it_contains_commas() {
         let keep = keep(b"conv,1,fc\xff,fc7");
         for name in [&b"conv,1"[..], b"conv", b"1", b"fc\xff", b"fc7", b"fc\xff,fc7"] {
             assert!(keep.has(name), "{}", Escaped(name));
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_net_has_is_found() {
+    fn a_name_that_no_net_has_is_reported() {
         let found = BTreeSet::from([b"conv,1".to_vec(), b"fc7".to_vec()]);
         assert_eq!(keep(b"conv,1,fc8,fc7,,\xff").without(&found), [&b"fc8"[..], b"\xff"]);
         assert!(keep(b"").without(&found).is_empty());

@@ -1,35 +1,37 @@
-//! Stands in front of one layer's `Forward_cpu` and `Backward_cpu`, and of `Forward_gpu` and `Backward_gpu`: the layer object gets a
-//! copy of its class's table of virtual functions, with these slots exchanged. Layers of nets that share nothing keep their own.
+//! Wraps one layer's `Forward_cpu`, `Backward_cpu`, `Forward_gpu` and `Backward_gpu`: the layer gets a copy of its class's table of virtual
+//! functions with these slots exchanged. Layers of nets that do not share keep their tables.
+#![expect(unsafe_code, reason = "C++ functions are defined and called")]
 
 use std::ffi::c_void;
 
-use super::{Dead, library};
+use super::Dead;
 use crate::caffe::Class;
 use crate::net::{self, Net};
-use crate::table;
+use crate::{guarded, library, table};
 
 /// `Forward_cpu` and `Forward_gpu(const vector<Blob*>& bottom, const vector<Blob*>& top)`
 type Forward = unsafe extern "C-unwind" fn(*mut c_void, *const c_void, *const c_void);
 /// `Backward_cpu` and `Backward_gpu(const vector<Blob*>& top, const vector<bool>& propagate_down, const vector<Blob*>& bottom)`
 type Backward = unsafe extern "C-unwind" fn(*mut c_void, *const c_void, *const c_void, *const c_void);
 
-/// What is done at a call of a layer.
+/// A wrapped layer. The arrays are for `Forward` and `Backward`.
 pub struct Layer {
+    /// A number of libsyncedmem's `Executing`.
     pub executing: u32,
-    /// The numbers that its `Forward` and its `Backward` have in recordings, and what dies after each.
+    /// Numbers of the calls in the trace.
     pub steps: [u64; 2],
+    /// Contents to discard after each call.
     pub dead: [Vec<Dead>; 2],
 }
 
 struct Shim {
-    /// For the CPU and for the GPU.
+    /// The functions for the CPU and for the GPU.
     forward: [Forward; 2],
     backward: [Backward; 2],
     layer: Layer,
 }
 
-/// The slots of the functions, for the CPU and for the GPU, which are the same in all classes, because `Layer` declares them one
-/// behind the other.
+/// The slots of the functions for the CPU and for the GPU. They are the same in all classes: `Layer` declares each pair one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
     forward: [usize; 2],
@@ -37,7 +39,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// `None`: the layer's class is none of Caffe's, or has no such function of its own under the name that Caffe's header gives.
+    /// Finds the slots in the layer's class. `None`: the class is not Caffe's own, or does not define both functions.
     pub fn of(layer: &net::Layer, net: Net) -> Option<Slots> {
         let class = layer.caffes_class()?;
         let name = class.name()?;
@@ -45,23 +47,23 @@ impl Slots {
         let blobs = format!("RKSt6vectorIPNS_4BlobI{}EESaIS5_EE", net.letter());
         let forward = find(&format!("11Forward_cpuE{blobs}S9_"))?;
         let backward = find(&format!("12Backward_cpuE{blobs}RKS2_IbSaIbEES9_"))?;
-        // A class without code for the GPU has `Layer`'s there.
+        // A class without code for the GPU inherits `Layer`'s functions.
         Some(Slots { forward: [forward, forward + 1], backward: [backward, backward + 1] })
     }
 }
 
-/// Puts `shim` in front of the layer's functions. `None`: its class is none of Caffe's, or has other slots, and nothing has changed.
+/// Wraps the layer's functions. `None`: its class is not Caffe's own, or lacks a function, and nothing has changed.
 ///
 /// # Safety
-/// The layer lives, and no thread calls it meanwhile.
+/// The layer lives, and no other thread calls it meanwhile.
 pub unsafe fn attach(layer: &net::Layer, slots: Slots, shim: Layer) -> Option<()> {
     let class: Class = layer.caffes_class()?;
     let function = |at: usize| Some(class.slot(at)).filter(|&address| address != 0);
     let [forward, forward_gpu] = slots.forward.map(function);
     let [backward, backward_gpu] = slots.backward.map(function);
-    // SAFETY: the slots are those of the functions, of this type.
+    // SAFETY: `Slots::of` found the slots of these functions, which have this type.
     let forward = [forward?, forward_gpu?].map(|at| unsafe { std::mem::transmute::<usize, Forward>(at) });
-    // SAFETY: the slots are those of the functions, of this type.
+    // SAFETY: `Slots::of` found the slots of these functions, which have this type.
     let backward = [backward?, backward_gpu?].map(|at| unsafe { std::mem::transmute::<usize, Backward>(at) });
     let exchanged = [
         (slots.forward[0], before_forward::<0> as *const () as usize),
@@ -69,11 +71,11 @@ pub unsafe fn attach(layer: &net::Layer, slots: Slots, shim: Layer) -> Option<()
         (slots.backward[0], before_backward::<0> as *const () as usize),
         (slots.backward[1], before_backward::<1> as *const () as usize),
     ];
-    // SAFETY: the caller guarantees the layer; the functions have the types of those in the slots.
+    // SAFETY: the layer lives and is not called, by this function's contract; the functions have the types of those in the slots.
     unsafe { table::attach(layer.object, class, &exchanged, Shim { forward, backward, layer: shim }) }
 }
 
-/// What this thread executed before. An exception of Caffe's drops it too.
+/// Restores, when it is dropped, what this thread executed before. An exception drops it, too.
 struct Executing(u32);
 
 impl Drop for Executing {
@@ -82,21 +84,21 @@ impl Drop for Executing {
     }
 }
 
-/// The function of this library in the slots of a pass.
+/// The wrapper in the slots of one pass.
 macro_rules! before {
     ($name:ident, $function:ident, $pass:literal, $($argument:ident),*) => {
         unsafe extern "C-unwind" fn $name<const GPU: usize>(object: *mut c_void, $($argument: *const c_void),*) {
-            // SAFETY: only copies of `attach` have this function.
+            // SAFETY: only a table that `attach` made has this function.
             let Shim { $function, layer, .. } = unsafe { table::of::<Shim>(object) };
             let executing = Executing(library::executing(layer.executing, layer.steps[$pass]));
-            // SAFETY: the caller called the layer's function with these arguments.
+            // SAFETY: Caffe called the layer's function with these arguments.
             unsafe { ($function[GPU])(object, $($argument),*) };
-            // A layer without code for the GPU calls that for the CPU.
+            // `Layer`'s functions for the GPU call those for the CPU, which are wrapped, too.
             let is_inner = executing.0 != 0;
             drop(executing);
             if !is_inner {
                 for dead in &layer.dead[$pass] {
-                    crate::naming::naming(|| dead.discard());
+                    guarded(|| dead.discard());
                 }
             }
         }

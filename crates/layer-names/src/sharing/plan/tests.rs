@@ -20,7 +20,7 @@ fn ends(plan: &Plan, blob: usize, part: Part) -> Vec<Call> {
 }
 
 fn reason(plan: &Plan, blob: usize) -> Option<&'static str> {
-    plan.apart.iter().find(|(apart, _)| *apart == blob).map(|&(_, why)| why)
+    plan.excluded.iter().find(|(excluded, _)| *excluded == blob).map(|&(_, why)| why)
 }
 
 const NONE: fn() -> HashSet<usize> = HashSet::new;
@@ -38,7 +38,7 @@ fn net() -> Vec<Layer<'static>> {
 }
 
 #[test]
-fn an_activation_dies_after_its_last_consumer_also_where_a_split_shares_it() {
+fn an_activation_dies_after_its_last_consumer_even_if_a_split_shares_it() {
     let plan = plan(&net(), true, Mode::All, &NONE());
     for blob in [1, 2, 3] {
         assert_eq!(ends(&plan, blob, Part::Data), [Call::Forward(5)], "blob {blob}");
@@ -67,7 +67,7 @@ fn in_training_an_activation_dies_after_the_backward_of_its_first_producer() {
 }
 
 #[test]
-fn a_diff_that_a_consumer_does_not_write_is_kept_apart() {
+fn a_diff_that_a_consumer_does_not_write_is_not_shared() {
     let mut layers = net();
     layers[5].propagates = vec![false, true];
     let plan = plan(&layers, false, Mode::All, &NONE());
@@ -77,7 +77,7 @@ fn a_diff_that_a_consumer_does_not_write_is_kept_apart() {
 }
 
 #[test]
-fn a_blob_that_an_unknown_layer_touches_is_kept_apart_with_its_aliases() {
+fn a_blob_that_an_unknown_layer_touches_is_not_shared_nor_are_its_aliases() {
     let mut layers = net();
     layers[4].kind = "Mine";
     let plan = plan(&layers, true, Mode::All, &NONE());
@@ -88,9 +88,9 @@ fn a_blob_that_an_unknown_layer_touches_is_kept_apart_with_its_aliases() {
 }
 
 #[test]
-fn what_is_asked_for_is_kept_apart() {
+fn a_blob_that_the_user_keeps_is_not_shared() {
     let plan = plan(&net(), true, Mode::All, &HashSet::from([2]));
-    assert_eq!(reason(&plan, 1), Some("kept as asked"));
+    assert_eq!(reason(&plan, 1), Some("listed in SYNCEDMEM_KEEP"));
     assert_eq!(ends(&plan, 4, Part::Data), [Call::Forward(5)]);
 }
 

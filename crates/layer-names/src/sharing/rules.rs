@@ -1,0 +1,73 @@
+//! The types of Caffe's layers whose blobs may share memory. Pure.
+//!
+//! Such a type's `Forward_cpu` writes all of each top's data before it reads any of it, and its `Backward_cpu` writes all of the diff of
+//! each bottom to which it propagates. Blobs of other types are not shared.
+
+/// Which memory of the first bottom the tops hold (`ShareData`, `ShareDiff`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alias {
+    None,
+    Data,
+    DataAndDiff,
+    /// Data and diff, if the layer has one bottom and one top.
+    OfOne,
+}
+
+/// How long a layer's internal blobs, which are neither parameters nor tops, need their contents. Blobs that `Net::Init` touches are never
+/// shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Internals {
+    /// For ever.
+    Kept,
+    /// From `Forward` to the end of `Backward`.
+    UntilBackward,
+    /// During each call.
+    Scratch,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    pub alias: Alias,
+    pub internals: Internals,
+    /// Whether the layer's memory must begin as zeros: it scales a diff by 0 before it adds to it, or does not write one that it uses.
+    pub zeros: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    Shares(Shares),
+    /// Blobs of the layer are not shared, for this reason.
+    Excludes(&'static str),
+}
+
+pub fn rule(kind: &str) -> Rule {
+    let (alias, internals, zeros) = match kind {
+        "AbsVal" | "Accuracy" | "ArgMax" | "BNLL" | "BatchReindex" | "Bias" | "Clip" | "ELU" | "Embed" | "Exp"
+        | "HingeLoss" | "Im2col" | "InfogainLoss" | "InnerProduct" | "Log" | "ReLU" | "Reduction" | "SPP"
+        | "Sigmoid" | "Silence" | "Swish" | "TanH" | "Threshold" | "Tile" => (Alias::None, Internals::Kept, false),
+        "MultinomialLogisticLoss" | "SigmoidCrossEntropyLoss" => (Alias::None, Internals::Kept, false),
+        "Concat" | "Slice" => (Alias::OfOne, Internals::Kept, false),
+        "Flatten" | "Reshape" => (Alias::DataAndDiff, Internals::Kept, false),
+        "Split" => (Alias::Data, Internals::Kept, false),
+        "BatchNorm" | "Dropout" | "Eltwise" | "MVN" | "PReLU" | "Pooling" | "Scale" | "SoftmaxWithLoss" => {
+            (Alias::None, Internals::UntilBackward, false)
+        }
+        "Convolution" | "Deconvolution" | "Softmax" => (Alias::None, Internals::Scratch, false),
+        // Crop uses the diff of its first bottom even if it propagates nothing; Power has the gradient of a square.
+        "ContrastiveLoss" | "Crop" | "Power" => (Alias::None, Internals::Kept, true),
+        // LRN within channels has a Power layer inside.
+        "EuclideanLoss" | "LRN" => (Alias::None, Internals::UntilBackward, true),
+        "Data" | "DummyData" | "HDF5Data" | "ImageData" | "Input" | "MemoryData" | "WindowData" => {
+            return Rule::Excludes("filled by a layer without inputs");
+        }
+        "LSTM" | "LSTMUnit" | "RNN" | "Recurrent" => {
+            return Rule::Excludes("a recurrent layer keeps state between passes");
+        }
+        "Filter" => return Rule::Excludes("a Filter layer changes its outputs' gradients in place"),
+        "HDF5Output" => return Rule::Excludes("an HDF5Output layer keeps what it saves"),
+        "Parameter" => return Rule::Excludes("a parameter"),
+        "Python" => return Rule::Excludes("a Python layer may keep an array"),
+        _ => return Rule::Excludes("a layer of an unknown type touches it"),
+    };
+    Rule::Shares(Shares { alias, internals, zeros })
+}
