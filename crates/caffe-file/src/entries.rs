@@ -14,9 +14,9 @@ use crate::names::{ACCESSORS, DESTRUCTORS, FUNCTIONS, OURS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub name: &'static CStr,
-    /// Of the entry, from the address at which the file is loaded.
+    /// Address of the entry, relative to the load address.
     pub address: u64,
-    /// Of the entry in the file.
+    /// Offset of the entry in the file.
     pub offset: usize,
     /// Bytes of the function.
     pub size: usize,
@@ -24,7 +24,7 @@ pub struct Entry {
     pub room: usize,
 }
 
-/// By the function's index in `FUNCTIONS`.
+/// Entries by index in `FUNCTIONS`.
 pub type Entries = [Option<Entry>; FUNCTIONS.len()];
 
 type Header = FileHeader64<Endianness>;
@@ -42,7 +42,7 @@ pub fn find<'f>(file: impl ReadRef<'f>) -> Result<Entries, Limit> {
     if !(0..ACCESSORS).any(has) {
         return Err(Limit::NoNames);
     }
-    // An object of which one function is not replaced would have two masters.
+    // All functions must be replaced: two libraries cannot share an object.
     let needed = (0..ACCESSORS).chain(DESTRUCTORS.into_iter().filter(|_| !DESTRUCTORS.into_iter().any(has)));
     if let Some(missing) = needed.into_iter().find(|&index| !has(index)) {
         return Err(Limit::Missing(FUNCTIONS[missing]));
@@ -110,7 +110,7 @@ fn read<'f>(file: impl ReadRef<'f>, entries: &mut Entries, signs: &mut Signs) ->
 pub struct Symbol<'f, R> {
     /// The first [`LONGEST`] bytes of the name.
     pub name: &'f str,
-    /// From the address at which the file is loaded.
+    /// Relative to the load address.
     pub address: u64,
     /// Bytes.
     pub size: usize,
@@ -132,7 +132,7 @@ impl<'f, R: ReadRef<'f>> Symbol<'f, R> {
         Ok(())
     }
 
-    /// In the file. The address of a program is its own; a library's first segment may lie above 0 as well.
+    /// Offset in the file. Addresses of a program, and of a library whose first segment is above 0, are not offsets.
     fn offset(&self) -> Option<usize> {
         let of = |segment: &ProgramHeader64<Endianness>| {
             let from = self.address.checked_sub(segment.p_vaddr(self.endian))?;
@@ -143,12 +143,12 @@ impl<'f, R: ReadRef<'f>> Symbol<'f, R> {
         usize::try_from(offset).ok().filter(|_| self.file.len().is_ok_and(|length| offset <= length))
     }
 
-    /// Bytes from the entry that no other function uses: the function's own, and the padding behind it.
+    /// Bytes from the entry that no other function uses: the function's own, and the padding after it.
     fn room(&self, offset: usize) -> usize {
         let padding = self.address.checked_add(self.size as u64).and_then(padding).unwrap_or(0);
-        let behind = offset.checked_add(self.size).and_then(|end| self.file.read_bytes_at(end as u64, padding).ok());
-        match behind {
-            Some(behind) if is_padding(behind) => self.size + behind.len(),
+        let after = offset.checked_add(self.size).and_then(|end| self.file.read_bytes_at(end as u64, padding).ok());
+        match after {
+            Some(after) if is_padding(after) => self.size + after.len(),
             _ => self.size.min(self.file.len().map_or(0, |length| length as usize - offset)),
         }
     }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_others_may_call_is_told_from_one_that_they_may_not() {
+    fn a_part_that_others_may_call_is_distinguished_from_one_that_they_may_not() {
         assert_eq!(index_of("_ZN5caffe12SyncedMemory8cpu_dataEv", &FUNCTIONS), Ok(Some(0)));
         assert_eq!(index_of("_ZN5caffe12SyncedMemory8cpu_dataEv.cold", &FUNCTIONS), Ok(None));
         assert_eq!(
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_names_that_are_one_long_text_a_bounded_part_is_read() {
+    fn a_bounded_part_is_read_of_many_names_that_are_one_long_text() {
         const COUNT: u32 = 1000;
         let functions: Vec<_> = (0..COUNT).map(|at| (at, 0, 16)).collect();
         let file = file(&functions, &vec![b'a'; 100_000]);
@@ -305,13 +305,13 @@ mod tests {
         };
         assert_eq!(room(0x40, 16), Ok(Some(16)));
         assert_eq!(room(0x40, 8), Ok(Some(8)), "another function follows");
-        // 256 bytes of code, a symbol and the name lie behind the headers.
+        // 256 bytes of code, a symbol and the name follow the headers.
         assert_eq!(room(0x40, u64::MAX), Ok(Some(256 - 0x40 + 24 + 2)));
         assert_eq!(room(u64::MAX, 1), Err(Limit::Broken), "in no segment");
     }
 
     #[test]
-    fn what_is_no_elf_file_is_broken() {
+    fn a_file_that_is_not_elf_is_broken() {
         assert_eq!(find(&b"#!/bin/sh"[..]), Err(Limit::Broken));
         assert_eq!(find(&[][..]), Err(Limit::Broken));
     }

@@ -18,20 +18,20 @@ const fn other(of: &'static str) -> Generation {
 
 type Sign = fn(&str) -> bool;
 
-/// By a function that one has; the first that fits.
+/// Generations, each with a function that shows it; the first that fits counts.
 const GENERATIONS: [(Sign, Generation); 9] = [
-    (|name| name.contains("prv_d"), other("Intel's Caffe: its objects are 96 bytes, with memory of its own kind")),
+    (|name| name.contains("prv_d"), other("Intel's Caffe: its objects have 96 bytes, and another kind of memory")),
     (
         |name| ["mutable_cpu_dataEb", "mutable_gpu_dataEb", "8gpu_dataEi"].iter().any(|part| name.contains(part)),
         other("NVIDIA's fork from 0.16 on: its functions have other parameters"),
     ),
     (
         |name| name.contains("SyncedMemoryC1EmPN") || name.contains("SyncedMemoryC2EmPN"),
-        other("an OpenCL branch: its objects know a device of their own"),
+        other("an OpenCL branch: its objects have a device"),
     ),
     (
         |name| name == names::PUSH_OWN_STREAM,
-        served("NVIDIA's fork 0.15.12 to 0.15.14: objects of 48 bytes, a stream of their own"),
+        served("NVIDIA's fork 0.15.12 to 0.15.14: objects of 48 bytes, each with a stream"),
     ),
     (|name| name == names::RESIZE, served("yjxiong's fork: objects of 40 bytes that can be resized")),
     (|name| name == names::CONSTRUCTOR, served("BVLC rc4 to master, SSD, OpenPose and others: objects of 40 bytes")),
@@ -46,7 +46,7 @@ const GENERATIONS: [(Sign, Generation); 9] = [
     (|_| true, served("BVLC v0.9: objects of 32 bytes")),
 ];
 
-/// The signs of a generation among the names that were seen.
+/// Which of the functions were seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Signs([bool; GENERATIONS.len()]);
 

@@ -1,5 +1,5 @@
-//! The functions of nets, blobs and solvers that the names of layers need, where no symbol reaches them: a jump at the entry of each leads
-//! to another function, which calls the original. So the first instructions, which the jump replaces, are executed elsewhere.
+//! The functions of nets, blobs and solvers that libsyncedmem_names.so wraps, in a Caffe that calls its own functions directly: a jump at the
+//! entry of each leads to the wrapper, which calls the original. The instructions that the jump overwrites are executed elsewhere.
 
 use std::ffi::CStr;
 
@@ -20,7 +20,7 @@ pub struct Hook {
     pub moved: usize,
 }
 
-/// By the function's index in `HOOKS`: those that the file defines, all of which can be hooked. Without nets there are none.
+/// The hooks of the functions that the file defines, by index in `HOOKS`. None in a file without nets. An error if one cannot be hooked.
 pub fn find<'f>(file: impl ReadRef<'f>) -> Result<[Option<Hook>; HOOKS.len()], Limit> {
     let (mut entries, mut can_be_read, mut memory) = ([None; HOOKS.len()], false, [None; FUNCTIONS.len()]);
     symbols(file, |function| {

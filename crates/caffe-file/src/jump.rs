@@ -18,10 +18,10 @@ pub const MACHINE: u16 = if cfg!(target_arch = "aarch64") { EM_AARCH64 } else { 
 /// Bytes from a near jump to its target, at most, in both directions.
 pub const REACH: usize = here::REACH;
 
-/// Of the longest jump with its mark.
+/// Bytes of the longest jump with its mark.
 const LONGEST: usize = 20;
 
-/// A jump with the landing mark that the function had: where a processor that checks indirect branches lets one arrive.
+/// A jump with the landing mark that the function had, which a processor that checks indirect branches requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Jump {
@@ -29,12 +29,12 @@ pub struct Jump {
     length: usize,
 }
 
-/// Where a jump is written: libsyncedmem_names.so gives libsyncedmem its own.
+/// The place of a jump. libsyncedmem_names.so passes its own to libsyncedmem.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Site {
     pub address: usize,
-    /// Of the entry in the file.
+    /// Offset of the entry in the file.
     pub offset: usize,
     /// Bytes that must be those of the file.
     pub room: usize,
@@ -60,7 +60,7 @@ impl Jump {
         here::far(old, to)
     }
 
-    /// With an offset; `None` if that does not reach: see [`REACH`].
+    /// A jump by an offset. `None`: the target is farther than [`REACH`].
     pub fn near(old: &[u8], at: usize, to: usize) -> Option<Jump> {
         here::near(old, at, to)
     }

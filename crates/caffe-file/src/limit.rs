@@ -66,7 +66,7 @@ impl fmt::Display for Limit {
             Limit::Fixed(name) => {
                 write!(formatter, "the first instructions of {} work only where they are", text(name))
             }
-            Limit::OtherMachine => formatter.write_str("functions are replaced on x86-64 and 64-bit ARM alone"),
+            Limit::OtherMachine => formatter.write_str("functions are replaced only on x86-64 and 64-bit ARM"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-/// The names of all members of `SyncedMemory` begin with it.
+/// The beginning of the names of all members of `SyncedMemory`.
 pub const MEMORY: &str = "_ZN5caffe12SyncedMemory";
 
 pub const CONSTRUCTOR: &str = "_ZN5caffe12SyncedMemoryC1Em";
@@ -34,12 +34,12 @@ pub const FUNCTIONS: [&CStr; 15] = [
     c"_ZN5caffe12SyncedMemory6ResizeEm",
 ];
 
-/// Of [`FUNCTIONS`]: every version defines these four, and every user calls them.
+/// The first four of [`FUNCTIONS`]: every version defines them, and every user calls them.
 pub const ACCESSORS: usize = 4;
-/// Of [`FUNCTIONS`]: of a complete object, and of a base. A compiler may leave out one of them.
+/// The destructors in [`FUNCTIONS`], complete and base. A compiler may leave out one of them.
 pub const DESTRUCTORS: [usize; 2] = [4, 5];
 
-/// Functions of nets, solvers and blobs that the names of layers need; the first two at least.
+/// Functions of nets, solvers and blobs that libsyncedmem_names.so wraps. A file with nets has one of the first two.
 pub const HOOKS: [&CStr; 22] = [
     c"_ZN5caffe3NetIfE4InitERKNS_12NetParameterE",
     c"_ZN5caffe3NetIdE4InitERKNS_12NetParameterE",

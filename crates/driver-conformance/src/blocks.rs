@@ -82,7 +82,7 @@ impl HostBlock {
         cuMemHostRegister_v2(self.address(), self.bytes, PORTABLE)
     }
 
-    /// Of `cuMemHostAlloc`, for all contexts.
+    /// Memory of `cuMemHostAlloc`, for all contexts.
     pub(crate) fn pinned(bytes: usize) -> Self {
         let address: Address = value(|address| cuMemHostAlloc(address, bytes, PORTABLE));
         let Some(start) = NonNull::new(address as *mut u8) else { skip("cuMemHostAlloc returned NULL") };
@@ -159,7 +159,7 @@ fn pattern(at: usize, seed: usize) -> u8 {
     ((at * 7 + at / 251 + seed) % 253) as u8
 }
 
-/// From one block to another, and what comes back.
+/// Copies from one block to another, and reads the result.
 pub(crate) fn there_and_back(host: &HostBlock, block: &DeviceBlock) {
     host.fill_pattern(1);
     cuMemcpy(block.0, host.address(), host.bytes).ok();
@@ -197,7 +197,7 @@ impl Drop for Created {
     }
 }
 
-/// On a thread of its own.
+/// Runs on another thread.
 pub(crate) fn elsewhere(context: Handle, work: impl FnOnce() + Send) {
     let thread = || {
         cuCtxSetCurrent(context).ok();

@@ -92,7 +92,7 @@ macro_rules! statuses {
     ($($name:ident = $number:literal;)*) => {
         $(pub(crate) const $name: Status = $number;)*
 
-        /// As `cuGetErrorName` has them, without the prefix.
+        /// Names of `cuGetErrorName`, without the prefix.
         pub(crate) const KNOWN: &[(Status, &str)] = &[$(($name, stringify!($name)),)*];
     };
 }
@@ -125,7 +125,7 @@ statuses! {
     UNKNOWN = 999;
 }
 
-/// As `cuGetErrorName`.
+/// The name of `cuGetErrorName`.
 pub(crate) fn name(status: Status) -> Option<String> {
     let (_, name) = KNOWN.iter().find(|(number, _)| *number == status)?;
     Some(if status == SUCCESS { "CUDA_SUCCESS".into() } else { format!("CUDA_ERROR_{name}") })
@@ -176,7 +176,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// What became of a check. A panic in it is a bug of the check.
+    /// The outcome of a check. A panic in it is a bug of the check.
     pub(crate) fn of(work: impl FnOnce()) -> Verdict {
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
             Ok(()) => Verdict::Passed,
@@ -252,7 +252,7 @@ impl Reply {
     }
 }
 
-/// What a call that must succeed writes.
+/// The result of a call that must succeed.
 pub(crate) fn value<T: Default>(call: impl FnOnce(&mut T) -> Reply) -> T {
     let mut value = T::default();
     call(&mut value).ok();

@@ -64,7 +64,7 @@ fn main_or_sentence() -> Result<ExitCode, String> {
     }
 }
 
-/// What decides what the library may do there. Flags are 0 or 1.
+/// The attributes on which the library's behaviour depends. Flags are 0 or 1.
 const ATTRIBUTES: &[(i32, &str)] = &[
     (UNIFIED_ADDRESSING, "unified addressing"),
     (83, "managed memory"),

@@ -113,7 +113,7 @@ impl Shared {
     }
 }
 
-/// Holds a stream: work behind it does not start. Opened when dropped.
+/// Holds a stream: later work does not start until the gate is dropped.
 pub(crate) struct Gate(Arc<Shared>);
 
 unsafe extern "C" fn hold(shared: *mut c_void) {
@@ -252,7 +252,7 @@ impl Drop for Capture<'_> {
     }
 }
 
-/// Of another stream than the capture's first, or on another thread.
+/// Ends a capture in another stream than its first, or on another thread.
 pub(crate) fn end_capture(stream: &Stream) -> Reply {
     reply(|graph| cuStreamEndCapture(stream.0, graph))
 }

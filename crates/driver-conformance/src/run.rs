@@ -1,4 +1,4 @@
-//! Runs the checks in a child process, each on a thread of its own, and the rest of them in a new child after one that hangs, crashes or
+//! Runs the checks in a child process, each on its own thread, and the rest of them in a new child after one that hangs, crashes or
 //! breaks the context. They share a process where they can: a driver takes up to seconds to start.
 
 use std::ffi::OsString;
@@ -47,7 +47,7 @@ pub(crate) fn supervise(options: &Options) -> Result<ExitCode, String> {
         match status.code() {
             Some(0) => break,
             Some(GO_ON) => {}
-            // Without a driver or a device; the child has said so.
+            // The child has reported that there is no driver or device.
             Some(2) if next == 0 => return Ok(ExitCode::from(2)),
             _ => {
                 let name = checks.get(next).map_or("the driver's exit", |(_, check)| check.sentence);
@@ -112,7 +112,7 @@ pub(crate) fn run(options: &Options, first: usize) -> Result<ExitCode, String> {
         };
         println!("{}", format!("{kind} - {}{note}", check.sentence).replace('\n', " "));
         if !is_usable {
-            // Not by way of the driver's exit handlers, which may wait for what hangs.
+            // Skips the driver's exit handlers, which may wait for the check that hangs.
             leave(GO_ON);
         }
     }
@@ -122,7 +122,7 @@ pub(crate) fn run(options: &Options, first: usize) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a check on a thread of its own, with which its context stack ends. Returns also whether this process can go on.
+/// Runs a check on another thread, so that its context stack ends with it. Returns also whether this process can go on.
 fn judge(check: &'static Check, context: Handle, limit: Duration) -> (Verdict, bool) {
     let (done, is_done) = mpsc::channel();
     let thread = std::thread::spawn(move || {

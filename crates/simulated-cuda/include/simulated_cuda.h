@@ -21,7 +21,7 @@ void simcuda_set_memory(int device, size_t bytes);
 
 /* From now on, every asynchronous operation starts at the earliest so long after it was queued. What SIMCUDA_LAG says at
  * first.
- * SIMCUDA_UNTIL_IT_IS_WAITED_FOR puts it off until a thread waits for it, until something is queued behind it that is not
+ * SIMCUDA_UNTIL_IT_IS_WAITED_FOR puts it off until a thread waits for it, until something is queued after it that is not
  * put off, or until streams are released: it is late however slow the machine is, and a test does not wait for a clock. */
 #define SIMCUDA_UNTIL_IT_IS_WAITED_FOR 0xFFFFFFFFu
 void simcuda_set_lag(unsigned microseconds);
@@ -97,7 +97,7 @@ typedef struct {
  *
  * A use of pageable memory, of freed memory, or of another device's is a violation, breaks the context, and returns 700
  * (CUDA_ERROR_ILLEGAL_ADDRESS). A block that is freed before the kernel has run is a violation, and the kernel does not
- * run. An access beyond the page of a block ends the process with a sentence; what a kernel wrote behind a block within its
+ * run. An access beyond the page of a block ends the process with a sentence; what a kernel wrote past the end of a block within its
  * last page is a violation. */
 int simcuda_launch(const char *kernel, void *stream, const simcuda_use_t *uses, size_t count,
                    void (*run)(void *argument, void *const *bytes), void *argument);

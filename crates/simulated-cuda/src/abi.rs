@@ -50,7 +50,7 @@ impl<T> Clone for Out<T> {
 impl<T> Copy for Out<T> {}
 
 impl<T> Out<T> {
-    /// For an attribute whose type another attribute decides.
+    /// Casts to the type that an attribute has.
     pub fn cast<U>(self) -> Out<U> {
         Out(self.0.cast())
     }
@@ -85,11 +85,11 @@ impl<T> Out<T> {
         // SAFETY: the C caller guarantees a structure that begins with its size.
         let theirs = unsafe { size.read_unaligned() };
         let bytes = theirs.min(std::mem::size_of::<T>()).saturating_sub(std::mem::size_of::<usize>());
-        // SAFETY: the field behind the size, within the value or at its end.
+        // SAFETY: the field after the size is within the value or at its end.
         let from = unsafe { (&raw const value).cast::<usize>().add(1) };
-        // SAFETY: within the caller's structure, or at its end.
+        // SAFETY: the result is within the caller's structure or at its end.
         let to = unsafe { size.add(1) };
-        // SAFETY: both structures have that many bytes behind their first field.
+        // SAFETY: both structures have that many bytes after their first field.
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), bytes) };
     }
 
@@ -113,7 +113,7 @@ impl<T: Copy> Array<T> {
         }
         // SAFETY: the C caller guarantees the length.
         let element = unsafe { self.0.add(index) };
-        // SAFETY: as above.
+        // SAFETY: the C caller guarantees an array of that length.
         Ok(unsafe { element.read_unaligned() })
     }
 }
@@ -156,9 +156,9 @@ impl Buffer {
         let length = text.len().min(room - 1);
         // SAFETY: the C caller guarantees `room` writable bytes, and `length` is less.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), self.0, length) };
-        // SAFETY: as above.
+        // SAFETY: `length` is less than `room`.
         let end = unsafe { self.0.add(length) };
-        // SAFETY: as above.
+        // SAFETY: `end` is within the `room` bytes that the C caller guarantees.
         unsafe { end.write(0) };
     }
 }
@@ -169,13 +169,13 @@ impl Buffer {
 /// `from` is readable and `to` writable for `bytes` bytes.
 pub unsafe fn move_bytes(to: Address, from: Address, bytes: usize) {
     let (to, from) = (std::ptr::with_exposed_provenance_mut::<u8>(to), std::ptr::with_exposed_provenance(from));
-    // SAFETY: the caller guarantees both.
+    // SAFETY: both ranges are valid, by this function's contract.
     unsafe { std::ptr::copy(from, to, bytes) };
 }
 
 /// # Safety
 /// `to` is writable for `bytes` bytes.
 pub unsafe fn fill_bytes(to: Address, value: u8, bytes: usize) {
-    // SAFETY: the caller guarantees the room.
+    // SAFETY: the range is writable, by this function's contract.
     unsafe { std::ptr::with_exposed_provenance_mut::<u8>(to).write_bytes(value, bytes) };
 }

@@ -30,12 +30,12 @@ pub struct Block {
     pub memory: Memory,
     pub context: Handle,
     pub device: usize,
-    /// From its addresses to the bytes.
+    /// Offset from the block's addresses to its bytes.
     pub shift: isize,
-    /// That of the bytes, where a kernel has a view of its own.
+    /// The file with the bytes, if each kernel has its own view.
     pub file: Option<File>,
     pub freed: AtomicBool,
-    /// Operations that will use it, or do.
+    /// Operations that are queued or under way and use the block.
     pub pending: AtomicUsize,
     /// Operations whose bytes are moving now.
     pub moving: AtomicUsize,
@@ -57,12 +57,12 @@ impl Block {
         self.memory.is_on_device()
     }
 
-    /// Where the bytes at an address of the block are.
+    /// Address of the bytes for an address of the block.
     pub fn kept_at(&self, address: Address) -> Address {
         address.wrapping_add_signed(self.shift)
     }
 
-    /// For a kernel of the calling thread.
+    /// The block as a kernel of the calling thread sees it.
     pub fn seen(&self) -> Option<Seen> {
         Seen::new(self.start, self.bytes, self.kept_at(self.start), self.file)
     }

@@ -77,7 +77,7 @@ impl State {
             space::map_host(bytes)
         } else {
             if device.used == 0 && device.space.as_ref().is_some_and(|space| !space.suffices(device.total)) {
-                // Its addresses stay known, and stay without access.
+                // The former addresses remain known and inaccessible.
                 device.former_spaces.extend(device.space.take());
             }
             if device.space.is_none() {

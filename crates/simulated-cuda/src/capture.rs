@@ -29,7 +29,7 @@ pub fn exchange_mode(mode: c_int) -> Outcome<c_int> {
     if (GLOBAL..=RELAXED).contains(&mode) { Ok(MODE.replace(mode)) } else { Err(INVALID_VALUE) }
 }
 
-/// Of one stream: the simulated driver takes no other one into it, as a real one does where that waits for captured work.
+/// A capture of one stream. A real driver also captures other streams that wait for captured work.
 pub struct Capture {
     pub id: u64,
     pub stream: Arc<Stream>,
@@ -53,7 +53,7 @@ impl Capture {
     }
 }
 
-/// Those under way.
+/// The captures under way.
 #[derive(Default)]
 pub struct Captures(pub Vec<Capture>);
 
@@ -69,7 +69,7 @@ impl Captures {
         self.0.iter_mut().find(|capture| Arc::ptr_eq(&capture.stream, stream))
     }
 
-    /// For a potentially unsafe call.
+    /// Checks a potentially unsafe call.
     pub fn is_safe(&mut self) -> Outcome {
         let (thread, mode) = (life::thread_number(), MODE.get());
         self.refuse(STREAM_CAPTURE_UNSUPPORTED, |capture| match mode {
@@ -91,7 +91,7 @@ impl Captures {
         }
     }
 
-    /// For a call that asks about or waits for the work of `stream`.
+    /// Checks a call that queries or waits for the work of `stream`.
     pub fn may_ask_about(&mut self, stream: &Arc<Stream>) -> Outcome {
         self.is_safe()?;
         match self.taking(stream)? {
@@ -103,30 +103,30 @@ impl Captures {
         }
     }
 
-    /// For a call that waits for everything in a context.
+    /// Checks a call that waits for all work in a context.
     pub fn may_wait_for(&mut self, context: Handle) -> Outcome {
         self.is_safe()?;
         self.refuse(STREAM_CAPTURE_UNSUPPORTED, |capture| capture.stream.context == context)
     }
 
-    /// This question invalidates nothing.
+    /// Invalidates nothing.
     pub fn legacy_is_captured(&self, context: Handle) -> bool {
         self.0.iter().any(|capture| capture.is_blocking_in(context))
     }
 
-    /// For a call that asks about or waits for an event.
+    /// Checks a call that queries or waits for an event.
     pub fn may_ask_about_event(&mut self, mark: Option<&Mark>) -> Outcome {
         let Some(mark) = mark else { return self.is_safe() };
         self.refuse(CAPTURED_EVENT, |capture| capture.id == mark.0).and(Err(CAPTURED_EVENT))
     }
 
-    /// For an event that is recorded in `stream`.
+    /// The mark of an event that is recorded in `stream`.
     pub fn mark(&mut self, stream: &Arc<Stream>) -> Outcome<Option<Mark>> {
         Ok(self.taking(stream)?.map(|capture| Mark(capture.id)))
     }
 
-    /// Lets `stream` wait for an event with that mark, as far as captures go; `true` if nothing is left to do.
-    /// `is_recorded`: the event was recorded, not captured.
+    /// Makes `stream` wait for an event with that mark if the wait is captured; returns whether it is. `is_recorded`: the event
+    /// was recorded, not captured.
     pub fn wait_in_capture(&mut self, stream: &Arc<Stream>, mark: Option<&Mark>, is_recorded: bool) -> Outcome<bool> {
         let own = self.taking(stream)?.map(|capture| capture.id);
         let Some(&Mark(other)) = mark else {

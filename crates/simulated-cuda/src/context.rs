@@ -42,7 +42,7 @@ impl Context {
 
 const DEPTH: usize = 64;
 
-/// A thread's current contexts: plain cells, which serve while the thread ends, too.
+/// A thread's current contexts, in plain cells, which can be used while the thread ends.
 struct Stack {
     length: Cell<usize>,
     handles: [Cell<Handle>; DEPTH],
@@ -54,7 +54,7 @@ thread_local! {
     };
 }
 
-/// Dead or alive.
+/// The current context, which may have been destroyed.
 pub fn top_of_stack() -> Option<Handle> {
     STACK.with(|stack| stack.length.get().checked_sub(1).map(|top| stack.handles[top].get()))
 }

@@ -56,7 +56,7 @@ impl Account {
     }
 }
 
-/// For `SIMCUDA_REPORT`: lines of what is alive, the peaks, the calls by entry point, the copies by direction, and the
+/// The lines of `SIMCUDA_REPORT`: what is alive, the peaks, the calls by entry point, the copies by direction, and the
 /// broken rules.
 pub fn report() -> Vec<String> {
     let state = state();
@@ -85,10 +85,10 @@ pub fn report() -> Vec<String> {
     lines
 }
 
-/// As many are reported.
+/// The most violations in a report.
 const VIOLATIONS: usize = 20;
 
-/// Ends the process at an unknown name: a misspelt one must not pass for silence.
+/// Ends the process if the name is unknown, so that a misspelt one does not count nothing.
 fn function(name: Text, asked_by: &str) -> &'static str {
     let name = name.as_str().unwrap_or("");
     match names::known(name) {
@@ -194,7 +194,7 @@ pub extern "C" fn simcuda_violations(buffer: Buffer, bytes: usize) -> usize {
     state.violations.len()
 }
 
-/// Where the bytes of a device range are kept.
+/// Address of the bytes of a device range.
 fn peek(address: Address, bytes: usize) -> Outcome<Address> {
     let state = state();
     if !is_initialised() || !state.block_at(address).is_some_and(|block| block.is_on_device()) {

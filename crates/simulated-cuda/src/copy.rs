@@ -61,7 +61,7 @@ fn note(call: &mut Call, to: Address, from: Address, bytes: usize) {
     call.number("bytes", bytes);
 }
 
-/// In the legacy stream of the current context.
+/// A copy in the legacy stream of the current context.
 fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize) -> Outcome {
     note(call, to, from, bytes);
     let mut guard = state();
@@ -78,7 +78,7 @@ fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize) -> Out
     state().current().map(|_| ())
 }
 
-/// Copies behind all work of the blocking streams, and before their later work; between devices in the order of both
+/// Copies after all work of the blocking streams, and before their later work; between devices in the order of both
 /// ("Multi-device system", CUDA C++ Programming Guide). The host does not wait for a copy within devices.
 fn copy_in_legacy_stream(mut guard: Guard, context: Handle, plan: Plan) -> Outcome<Guard> {
     let legacy = guard.legacy_stream(context)?;

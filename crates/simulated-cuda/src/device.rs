@@ -4,7 +4,7 @@ use crate::abi::Handle;
 use crate::space::Space;
 
 pub struct Device {
-    /// Its number in the machine, before `CUDA_VISIBLE_DEVICES`.
+    /// Number in the machine, whatever `CUDA_VISIBLE_DEVICES` is.
     pub number: usize,
     pub total: usize,
     pub used: usize,

@@ -1,4 +1,4 @@
-//! The passage of every call: checks of the process, counts, injected faults, and the log.
+//! Every call passes here: checks of the process, counts, injected faults, and the log.
 #![expect(unsafe_code, reason = "fork handlers are registered with C")]
 
 use std::cell::Cell;
@@ -16,7 +16,7 @@ pub fn enter(function: &'static str, body: impl FnOnce(&mut Call) -> Outcome) ->
     pass(function, true, body)
 }
 
-/// For a call that is allowed before `cuInit`.
+/// Runs a call that is allowed before `cuInit`.
 pub fn enter_before_init(function: &'static str, body: impl FnOnce(&mut Call) -> Outcome) -> c_int {
     pass(function, false, body)
 }

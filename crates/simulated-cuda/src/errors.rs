@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 use crate::abi::{INVALID_VALUE, Out, Status};
 use crate::entry::enter_before_init;
 
-/// The statuses that this driver returns, or that the library tells apart, each with its name and its words.
+/// The statuses that this driver returns or the library distinguishes, each with its name and text.
 const STATUSES: &[(Status, &CStr, &CStr)] = &[
     (0, c"CUDA_SUCCESS", c"no error"),
     (1, c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),

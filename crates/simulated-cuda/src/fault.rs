@@ -1,7 +1,7 @@
 //! A kernel's stray access: while a kernel runs, a SIGSEGV in its thread ends the process with a sentence that names the
 //! kernel and the nearest of its blocks; after it, what it wrote between a block's end and the end of its last page is a
 //! violation.
-#![expect(unsafe_code, reason = "handles a signal, and reads behind blocks")]
+#![expect(unsafe_code, reason = "handles a signal, and reads past the ends of blocks")]
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -24,10 +24,10 @@ thread_local! {
     static RUNNING: Cell<*const Running> = const { Cell::new(std::ptr::null()) };
 }
 
-/// What SIGSEGV did before.
+/// The previous action of SIGSEGV.
 static PREVIOUS: Mutex<Option<libc::sigaction>> = Mutex::new(None);
 
-/// Runs a kernel that uses these blocks; returns a sentence for each block behind which it wrote.
+/// Runs a kernel that uses these blocks; returns a sentence for each block past whose end it wrote.
 pub fn watch(kernel: Arc<str>, blocks: &[Arc<Block>], run: impl FnOnce(&View)) -> Vec<String> {
     handle_faults();
     let view = blocks.iter().map(|block| block.seen()).collect::<Option<_>>().and_then(View::open);
@@ -40,11 +40,14 @@ pub fn watch(kernel: Arc<str>, blocks: &[Arc<Block>], run: impl FnOnce(&View)) -
     RUNNING.set(std::ptr::null());
     let kernel = running.kernel;
     let hurt = |block: &&Arc<Block>| {
-        // SAFETY: the block is allocated while its bytes move, which `perform` counts; no operation writes behind it.
+        // SAFETY: the block is allocated while its bytes move, which `perform` counts; no operation writes past its end.
         block.memory.is_out_of_reach() && unsafe { !space::is_intact_behind(block.kept_at(block.start), block.bytes) }
     };
     let sentence = |block: &Arc<Block>| {
-        format!("kernel {kernel} wrote behind 0x{:x} ({} bytes), or one before it did", block.start, block.bytes)
+        format!(
+            "kernel {kernel} wrote past the end of 0x{:x} ({} bytes), or one before it did",
+            block.start, block.bytes
+        )
     };
     blocks.iter().filter(hurt).map(sentence).collect()
 }
@@ -83,7 +86,7 @@ extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     let place = nearest.map_or_else(String::new, |&Seen { start, bytes, place, .. }| {
         let touched = address.wrapping_sub(place).wrapping_add(start);
         let (distance, side) =
-            if address < place { (place - address, "before") } else { (address - place, "behind the start of") };
+            if address < place { (place - address, "before") } else { (address - place, "past the start of") };
         format!(": 0x{touched:x}, {distance} bytes {side} its block 0x{start:x} ({bytes} bytes)")
     });
     life::die(&format!("kernel {kernel} touched memory that is none of its blocks{place}"))

@@ -12,7 +12,7 @@ use crate::operation::{Action, Kernel, Range};
 use crate::state::{State, state};
 use crate::view::View;
 
-/// Gets the argument of the launch, and the place of the bytes behind each address that the launch named.
+/// Gets the argument of the launch, and the address of the bytes for each device address that the launch named.
 pub type Work = extern "C" fn(*mut c_void, *const Address);
 
 /// `simcuda_use_t` of the header.
@@ -35,7 +35,7 @@ fn queue(stream: Handle, kernel: Kernel, blocks: Vec<Arc<Block>>) -> Outcome {
 }
 
 impl State {
-    /// The memory behind an address that a kernel of the device gets. A wrong address is a violation, and breaks the
+    /// The block at an address that a kernel of the device gets. A wrong address is a violation, and breaks the
     /// context as a real kernel's fault does.
     fn used_by(&mut self, kernel: &str, context: Handle, address: Address) -> Outcome<Arc<Block>> {
         let device = self.contexts.get(&context).map_or(0, |context| context.device);

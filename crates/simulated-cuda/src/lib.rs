@@ -1,6 +1,6 @@
 //! A simulated CUDA driver: a `libcuda.so.1` for testing CUDA code on machines without a GPU.
 //!
-//! # The way of a call
+//! # A call
 //!
 //! Every entry point hands its body to `entry::enter` (or `enter_before_init`). That aborts in a forked child and after exit
 //! (`life`), counts the call, injects a fault if one is due, checks that the driver is initialised, runs the body,
@@ -9,13 +9,13 @@
 //!
 //! # Layers
 //!
-//! From the bottom to the top; no file uses one of a higher layer.
+//! Files from the lowest layer to the highest; none uses one of a higher layer.
 //!
 //! - `abi`, `life`, `names`, `settings`, `signal`, `space`, `view`: what C passes, the process, the environment, address ranges.
-//! - `block`, `operation`, `stream`, `race`, `capture`, `event`, `context`, `device`: what there is, each without the rest;
-//!   `race` finds operations whose order no stream decides, `capture` what a capture takes and forbids.
-//! - `state`: all of these behind one lock, which is given up while a stream waits, bytes move, or a function of the program
-//!   runs; `log`, with a lock of its own.
+//! - `block`, `operation`, `stream`, `race`, `capture`, `event`, `context`, `device`: the objects of the driver, and two rules:
+//!   `race` finds operations whose order no stream decides, `capture` finds what a capture takes and forbids.
+//! - `state`: all of these under one lock, which is released while a stream waits, bytes move, or a function of the program
+//!   runs; `log` has another lock.
 //! - `blocks`, `fault`, `queue`: new blocks and their end; what runs when, its effect, and a kernel's stray accesses.
 //! - `entry`, and the entry points by topic: `memory`, `pinned`, `pointer`; `copy` and `fill`, which queue
 //!   an operation with its ranges and stream, and wait where the driver does; `kernel`, which runs functions of the program in the

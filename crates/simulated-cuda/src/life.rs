@@ -1,4 +1,4 @@
-//! The driver's life in a process: initialised, forked, at its end; its threads, and its last words.
+//! The driver's state in a process (initialised, forked, exited), its threads, and its messages.
 
 use std::cell::Cell;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ pub fn say(sentence: &str) {
     let _ = std::io::stderr().write_all(format!("simulated CUDA: {sentence}\n").as_bytes());
 }
 
-/// For mistakes that a real driver may punish in any way.
+/// Ends the process after a mistake for which a real driver has undefined behaviour.
 pub fn die(sentence: &str) -> ! {
     say(sentence);
     std::process::abort()

@@ -10,7 +10,7 @@ const NAMES: &str = "cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevi
     cuStreamEndCapture cuStreamGetCtx cuStreamIsCapturing cuStreamQuery cuStreamSynchronize cuStreamWaitEvent \
     cuThreadExchangeStreamCaptureMode";
 
-/// As it is exported, for that name or for one without its version (`cuMemAlloc`).
+/// The exported name for a name with or without its version (`cuMemAlloc`).
 pub fn known(name: &str) -> Option<&'static str> {
     NAMES.split(' ').find(|known| *known == name || known.strip_suffix("_v2") == Some(name))
 }

@@ -8,11 +8,11 @@ use crate::abi::Address;
 use crate::block::{Block, Span};
 use crate::view::View;
 
-/// For `cuLaunchHostFunc`.
+/// A function of `cuLaunchHostFunc`.
 pub type HostFunction = unsafe extern "C" fn(*mut c_void);
 
 pub enum Action {
-    /// Later work waits for what this waits for.
+    /// Does nothing: later work waits for what this waits for.
     Join,
     Stamp(Arc<OnceLock<Instant>>),
     Copy {
@@ -47,7 +47,7 @@ impl Action {
         matches!(self, Action::Join | Action::Stamp(_))
     }
 
-    /// For violations.
+    /// The name in violations.
     pub fn name(&self) -> String {
         match self {
             Action::Kernel(kernel) => format!("kernel {}", kernel.name),
@@ -69,7 +69,7 @@ impl Action {
         }
     }
 
-    /// For momentary ones.
+    /// Runs a momentary action.
     pub fn happen(&self) {
         if let Action::Stamp(stamp) = self {
             // Only one operation has this stamp.

@@ -33,7 +33,7 @@ fn put(data: Out<u8>, attribute: c_int, block: &Block) -> Outcome {
     }
 }
 
-/// For an address that the driver does not know.
+/// Writes the value for an address that the driver does not know.
 fn put_default(data: Out<u8>, attribute: c_int) -> Outcome {
     /// CU_DEVICE_INVALID.
     const NO_DEVICE: c_int = -2;

@@ -1,13 +1,12 @@
-//! What runs when: the order between streams, their threads, and the effect of an operation.
+//! Runs operations: the order between streams, their threads, and the effect of an operation.
 //!
 //! Work of the legacy stream waits for all earlier work of its context's blocking streams, and their later work for it
 //! ("Stream synchronization behavior", CUDA Driver API: legacy default stream).
 #![expect(unsafe_code, reason = "moves bytes, and calls the program's functions")]
 
-mod worker;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::abi::{fill_bytes, move_bytes};
@@ -19,7 +18,7 @@ use crate::stream::{Operation, Stream, Token};
 use crate::{fault, life};
 
 impl State {
-    /// What new work of `stream` waits for.
+    /// The operations for which new work of `stream` waits.
     pub fn predecessors(&self, stream: &Stream) -> Vec<Token> {
         let Some(context) = self.contexts.get(&stream.context) else { return Vec::new() };
         let all = context.streams.iter().chain([&context.legacy]);
@@ -35,7 +34,7 @@ impl State {
         stream.is_idle() && !held && !late && after.iter().all(Token::is_done)
     }
 
-    /// It runs behind the stream's work, and behind `after`.
+    /// Queues an operation. It runs after the stream's work and after `after`.
     pub fn queue(
         &mut self,
         stream: &Arc<Stream>,
@@ -65,7 +64,7 @@ impl State {
             if queue.worker.is_none() {
                 let stream = Arc::clone(stream);
                 queue.worker =
-                    Some(worker::start(move || work_off(&stream)).unwrap_or_else(|error| {
+                    Some(start_thread(move || work_off(&stream)).unwrap_or_else(|error| {
                         life::die(&format!("a stream's thread could not be started: {error}"))
                     }));
             }
@@ -83,10 +82,10 @@ impl State {
         self.violations.extend(races);
     }
 
-    /// For streams whose context goes; returns the count of dropped operations.
+    /// Cancels streams of a context that is being destroyed; returns the number of dropped operations.
     pub fn cancel(&mut self, streams: &[Arc<Stream>]) -> u64 {
         let dropped = streams.iter().map(|stream| stream.cancel()).sum();
-        // Each stream may wait for each other one.
+        // Any stream may be waiting for one of these.
         let others = self.contexts.values().flat_map(|context| context.streams.iter().chain([&context.legacy]));
         others.chain(streams).for_each(|stream| stream.wake());
         CHANGED.raise();
@@ -104,7 +103,7 @@ pub fn run_in_turn(
 ) -> Guard {
     after.extend(guard.predecessors(stream));
     blocks.iter().for_each(|block| block.expect_use());
-    // The number holds the place: later work of the stream waits for it.
+    // Later work of the stream waits for this number.
     let number = stream.queue().issue();
     let token = Token { stream: Arc::clone(stream), number };
     token.note_waits(&after);
@@ -122,8 +121,25 @@ pub fn run_in_turn(
     guard
 }
 
-/// A thread ends after so long without work: programs have more streams than they use at a time.
+/// A stream's thread ends after this time without work, because programs have more streams than they use at a time.
 const IDLE: Duration = Duration::from_secs(5);
+
+/// Starts a stream's thread, which handles no signal of the program.
+fn start_thread(work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    // The thread inherits the mask.
+    // SAFETY: a signal set is plain data, for which zeros are a value.
+    let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is this function's.
+    unsafe { libc::sigfillset(&mut all) };
+    // SAFETY: the set is this function's. `fault` handles a kernel's stray access.
+    unsafe { libc::sigdelset(&mut all, libc::SIGSEGV) };
+    // SAFETY: both sets are this function's.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old) };
+    let worker = std::thread::Builder::new().name("simcuda stream".into()).spawn(work);
+    // SAFETY: the previous call filled `old`.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut()) };
+    worker
+}
 
 fn work_off(stream: &Arc<Stream>) {
     let mut guard = state();
@@ -197,7 +213,7 @@ fn run_when_allowed(mut guard: Guard, stream: &Arc<Stream>, operation: Operation
     guard
 }
 
-/// Gives the lock up while bytes move and while a function of the program runs.
+/// Runs an operation, and releases the lock while bytes move or a function of the program runs.
 pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<Block>]) -> Guard {
     let lost = blocks.iter().any(|block| block.is_freed());
     for block in blocks.iter().filter(|block| block.is_freed()) {
@@ -251,11 +267,11 @@ fn move_or_fill(action: Action) {
             unsafe { move_bytes(to.kept_at(), from.kept_at(), to.bytes) };
         }
         Action::Copy { to, from: Source::Staged(bytes) } => {
-            // SAFETY: as above; the staged bytes are as many as the span has.
+            // SAFETY: the span was checked against its block, which `moving` keeps mapped; it has as many bytes as were staged.
             unsafe { move_bytes(to.kept_at(), bytes.as_ptr().expose_provenance(), to.bytes) };
         }
         Action::Fill { to, value } => {
-            // SAFETY: as above.
+            // SAFETY: the span was checked against its block, which `moving` keeps mapped.
             unsafe { fill_bytes(to.kept_at(), value, to.bytes) };
         }
         _ => {}

@@ -1,8 +1,8 @@
 //! Races: a kernel and another operation that use the same bytes, one of which writes, in streams of which neither waits
 //! for the other. Copies and fills of a program's own, which may write the same twice, are not compared with each other.
 //!
-//! A kernel is known to use the bytes at the addresses that its launch named, and no more: what it uses of the rest of a
-//! block cannot be known. Host code that touches page-locked memory is not seen.
+//! A kernel is known to use the bytes at the addresses that its launch named, but not which other bytes of a block it
+//! uses. Accesses of host code to page-locked memory are not seen.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ struct Pending {
     is_kernel: bool,
 }
 
-/// By the block's id. Uses that are over go when the block is used again, or freed.
+/// Uses by the block's id. Finished ones are removed when the block is used again or freed.
 #[derive(Default)]
 pub struct Uses(BTreeMap<u64, Vec<Pending>>);
 
@@ -28,7 +28,7 @@ impl Uses {
         self.0.remove(&block.id);
     }
 
-    /// For an operation that is queued: notes its uses; returns a sentence for each pending one that it races with.
+    /// Adds the uses of an operation that is being queued; returns a sentence for each pending use with which it races.
     pub fn add(&mut self, token: &Token, after: &[Token], action: &Action) -> Vec<String> {
         let ranges = action.ranges();
         let mut races = Vec::new();
@@ -57,7 +57,7 @@ impl Uses {
     }
 }
 
-/// The last operation of each stream that is over before this one starts.
+/// For each stream, the last operation that finishes before this one starts.
 fn everything_before(token: &Token, after: &[Token]) -> BTreeMap<*const Stream, u64> {
     let mut before: BTreeMap<*const Stream, u64> = BTreeMap::new();
     let mut left: Vec<Token> = after.to_vec();

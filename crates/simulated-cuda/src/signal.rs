@@ -28,7 +28,7 @@ impl Signal {
         guard
     }
 
-    /// Also whether the time has passed.
+    /// Returns also whether the time has passed.
     pub fn wait_for<'g, T>(&self, guard: MutexGuard<'g, T>, time: Duration) -> (MutexGuard<'g, T>, bool) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let (guard, result) = self.condition.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);

@@ -8,16 +8,16 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::{Address, fill_bytes};
 
-/// The driver's.
+/// Alignment of the driver's allocations.
 pub const ALIGNMENT: usize = 512;
 pub const GAP: usize = 4096;
 /// The least reservation: enough for a device's default memory, and no burden to valgrind.
 const LEAST: usize = 4 << 30;
 const FRESH: u8 = 0xCD;
 const FREED: u8 = 0xDD;
-/// Behind a block, up to the end of its last page.
+/// Fills the bytes from a block's end to the end of its last page.
 const BEYOND: u8 = 0xBE;
-/// Freed places that are given out again first.
+/// Freed places that are used again first.
 const RECENT: usize = 64;
 
 /// The bytes of a device.
@@ -43,7 +43,7 @@ pub struct Space {
     recent: Vec<(usize, usize)>,
 }
 
-/// Of the file, or of new memory; `None` if the system refuses.
+/// Maps the file, or new memory. `None`: the system refuses.
 pub fn map(bytes: usize, protection: libc::c_int, file: Option<libc::c_int>) -> Option<Address> {
     let kind = if file.is_some() { libc::MAP_SHARED } else { libc::MAP_PRIVATE | libc::MAP_ANONYMOUS };
     let flags = kind | libc::MAP_NORESERVE;
@@ -96,7 +96,7 @@ pub unsafe fn is_intact_behind(kept: Address, bytes: usize) -> bool {
 }
 
 impl Space {
-    /// For a device with `total` bytes of memory, as `suffices`; `strict`: kernels have views of their own.
+    /// Reserves addresses for a device with `total` bytes of memory. With `strict`, each kernel has its own view.
     pub fn reserve(total: usize, strict: bool) -> Option<Space> {
         let mut length = total.checked_mul(4)?.max(LEAST).checked_next_multiple_of(GAP)?;
         loop {
@@ -116,7 +116,7 @@ impl Space {
         }
     }
 
-    /// Allocated or not.
+    /// Whether the address is in the space, allocated or not.
     pub fn contains(&self, address: Address) -> bool {
         (self.seen..self.seen + self.length).contains(&address)
     }
@@ -129,7 +129,7 @@ impl Space {
         self.file
     }
 
-    /// From the addresses that programs see to the bytes.
+    /// Offset from the addresses that programs see to the bytes.
     pub fn shift(&self) -> isize {
         self.kept.wrapping_sub(self.seen) as isize
     }
@@ -194,15 +194,15 @@ impl Space {
     }
 }
 
-/// Of a block larger than two of these only beginning and end are filled. The pages between go back to the system, so that a
-/// simulated device may have more memory than the machine.
+/// A block larger than two of these is filled only at its beginning and end. The pages between are given back to the system, so
+/// that a simulated device may have more memory than the machine.
 const EDGE: usize = 64 << 20;
 
 /// # Safety
 /// The range is writable memory of this module, whose contents are not needed.
 unsafe fn fill_block(address: Address, pattern: u8, bytes: usize) {
     if bytes <= 2 * EDGE {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the range is writable, by this function's contract.
         unsafe { fill_bytes(address, pattern, bytes) };
         return;
     }

@@ -1,4 +1,4 @@
-//! Everything that the driver knows, behind one lock.
+//! The state of the driver, under one lock.
 //!
 //! The lock is never held while a stream sleeps, while the bytes of an operation move, or while a caller's function runs.
 
@@ -29,9 +29,9 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Alive,
-    /// By its own call: a later use is a mistake of the program.
+    /// Destroyed by its own call: a later use is a mistake of the program.
     Destroyed,
-    /// With its context.
+    /// Destroyed with its context.
     LostWithContext,
 }
 
@@ -57,7 +57,7 @@ pub struct State {
     /// Bytes of page-locked host memory.
     pub pinned: usize,
     pub pinned_peak: usize,
-    /// From `simcuda_set_memory`, by device.
+    /// Values of `simcuda_set_memory`, by device.
     pub memory: BTreeMap<usize, usize>,
     handles: Vec<(Kind, Fate)>,
     last_id: u64,
@@ -69,7 +69,7 @@ pub fn state() -> Guard {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// No process has memory there. No handle is given out twice, so that a stale one is found.
+/// No process has memory at this address. No handle is used twice, so that a stale one is found.
 const FIRST_HANDLE: Handle = 0x0051_4d00_0000_0000;
 const HANDLE_STEP: Handle = 16;
 
@@ -157,7 +157,7 @@ impl State {
         }
     }
 
-    /// For a context that is made current. A destroyed one is a violation, too: a real driver follows its handle.
+    /// Checks a context that is made current. A destroyed one is also a violation, because a real driver follows its handle.
     pub fn check_exists(&mut self, handle: Handle) -> Outcome {
         if self.contexts.contains_key(&handle) {
             return Ok(());
@@ -168,7 +168,7 @@ impl State {
         Err(INVALID_CONTEXT)
     }
 
-    /// NULL is the current one.
+    /// NULL means the current context.
     pub fn context_or_current(&mut self, handle: Handle) -> Outcome<&mut Context> {
         let handle = if handle == 0 { self.current()? } else { handle };
         let context = self.contexts.get_mut(&handle).ok_or(INVALID_CONTEXT)?;

@@ -19,7 +19,7 @@ pub struct Stream {
     pub context: Handle,
     /// The legacy default stream of its context.
     pub legacy: bool,
-    /// Ordered with that.
+    /// Whether it is ordered with the legacy stream.
     pub blocking: bool,
     pub completed: AtomicU64,
     /// The newest operation that a thread, or work that is not put off, waits for.
@@ -27,7 +27,7 @@ pub struct Stream {
     /// Raised when an operation completes, and when the stream is cancelled.
     pub done: Signal,
     pub work: Signal,
-    /// Locked under the state's lock alone.
+    /// Locked only while the state is locked.
     queue: Mutex<Queue>,
 }
 
@@ -81,7 +81,7 @@ impl Token {
         guard
     }
 
-    /// Tells the token's stream from others.
+    /// Identifies the token's stream.
     pub fn stream_key(&self) -> *const Stream {
         Arc::as_ptr(&self.stream)
     }
@@ -91,14 +91,14 @@ impl Token {
         Token { stream: Arc::clone(&self.stream), number: self.number - 1 }
     }
 
-    /// What the operations of its stream wait for, from behind number `known` up to this one.
+    /// The tokens for which the operations of its stream wait, from after number `known` up to this one.
     pub fn waits_of_its_stream(&self, known: u64) -> Vec<Token> {
         let queue = self.stream.queue();
         let waits = queue.waits.iter().filter(|(number, _)| (known + 1..=self.number).contains(number));
         waits.flat_map(|(_, tokens)| tokens.iter().cloned()).collect()
     }
 
-    /// Notes what it waits for.
+    /// Stores the tokens for which it waits.
     pub fn note_waits(&self, after: &[Token]) {
         let completed = self.stream.completed.load(Ordering::Acquire);
         let mut queue = self.stream.queue();
@@ -110,7 +110,7 @@ impl Token {
         }
     }
 
-    /// Lets it start if it is put off, with all before it. Called under the state's lock.
+    /// Allows it to start if it is put off, with all operations before it. Called under the state's lock.
     pub fn want(&self) {
         if self.stream.wanted.fetch_max(self.number, Ordering::AcqRel) < self.number {
             CHANGED.raise();

@@ -64,7 +64,7 @@ impl View {
         view.protect(libc::PROT_READ | libc::PROT_WRITE).then_some(view)
     }
 
-    /// Where the kernel finds an address of one of its blocks.
+    /// The address at which the kernel finds an address of one of its blocks.
     pub fn place(&self, address: Address) -> Address {
         let holds = |seen: &&Seen| (seen.start..seen.start + seen.bytes).contains(&address);
         self.0.iter().find(holds).map_or(0, |seen| seen.place + (address - seen.start))

@@ -2,15 +2,15 @@ use super::Jump;
 
 type Instruction = [u8; 4];
 
-/// Where a processor that checks branch targets lets a call by pointer arrive.
+/// Landing marks of branch target identification.
 const BTI_C: Instruction = 0xd503_245f_u32.to_le_bytes();
 const BTI_JC: Instruction = 0xd503_24df_u32.to_le_bytes();
-/// They are such marks, too, and sign the address of return, which the library's function would not check: `bti c` takes their place.
+/// These are landing marks, too, and sign the return address, which the library's function would not check: `bti c` replaces them.
 const PACIASP: Instruction = 0xd503_233f_u32.to_le_bytes();
 const PACIBSP: Instruction = 0xd503_237f_u32.to_le_bytes();
 const NOP: Instruction = 0xd503_201f_u32.to_le_bytes();
 const RET: Instruction = 0xd65f_03c0_u32.to_le_bytes();
-/// The address lies behind these two. Any code between functions may change x16, and a branch through it arrives at `bti c`.
+/// The address follows these two. Any code between functions may change x16, and a branch through it arrives at `bti c`.
 const LDR_X16: Instruction = 0x5800_0050_u32.to_le_bytes();
 const BR_X16: Instruction = 0xd61f_0200_u32.to_le_bytes();
 
@@ -45,7 +45,7 @@ pub fn is_padding(bytes: &[u8]) -> bool {
     bytes.len() % 4 == 0 && bytes.chunks_exact(4).all(|instruction| instruction == NOP || instruction == [0; 4])
 }
 
-/// Without padding: a near jump is as long as `ret`.
+/// Padding does not matter: a near jump is as long as `ret`.
 pub fn only_returns(bytes: &[u8]) -> bool {
     let rest = bytes.strip_prefix(&BTI_C).unwrap_or(bytes);
     rest.starts_with(&RET)
@@ -82,7 +82,7 @@ pub fn fit(code: &mut [u8], from: usize, to: usize) -> Option<()> {
     Some(())
 }
 
-/// Of a direct branch: instructions from it to its target.
+/// The distance of a direct branch to its target, in instructions.
 #[cfg(feature = "hooks")]
 fn branch(instruction: &[u8]) -> Option<i64> {
     let instruction = u32::from_le_bytes(*instruction.first_chunk()?);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_landing_mark_stays_before_the_jump_and_nothing_signs_the_address_of_return() {
+    fn a_landing_mark_stays_before_the_jump_and_nothing_signs_the_return_address() {
         let plain = instructions(far(&RET, 0x1122_3344_5566_7788));
         assert_eq!(plain, [0x5800_0050, 0xd61f_0200, 0x5566_7788, 0x1122_3344]);
         for (mark, kept) in [(BTI_C, BTI_C), (BTI_JC, BTI_JC), (PACIASP, BTI_C), (PACIBSP, BTI_C)] {
@@ -164,13 +164,13 @@ mod tests {
             (0xd400_0001, "svc"),
         ] {
             assert_eq!(moved(&code(&[fixed, STP])), None, "{why}");
-            assert_eq!(moved(&code(&[bti_c, fixed])), None, "{why} behind a mark");
+            assert_eq!(moved(&code(&[bti_c, fixed])), None, "{why} after a mark");
         }
-        // add x0, x0, #1; then back to it, which is the second instruction behind a mark.
+        // add x0, x0, #1; then back to it, which is the second instruction after a mark.
         for back in [0x17ff_ffff, 0x54ff_ffe1, 0xb5ff_ffe0, 0x3747_ffe0] {
             assert_eq!(moved(&code(&[bti_c, 0x9100_0400, back])), None, "{back:x}");
             assert_eq!(moved(&code(&[0x9100_0400, back])), Some(4), "{back:x} to the entry");
-            assert_eq!(moved(&code(&[bti_c, STP, 0x9100_0400, back])), Some(8), "{back:x} behind it");
+            assert_eq!(moved(&code(&[bti_c, STP, 0x9100_0400, back])), Some(8), "{back:x} after it");
         }
     }
 

@@ -1,13 +1,13 @@
 use super::Jump;
 
-/// `endbr64`, where a processor with indirect branch tracking lets a call by pointer arrive.
+/// `endbr64`, the landing mark of indirect branch tracking.
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 fn mark(old: &[u8]) -> &[u8] {
     if old.starts_with(&ENDBR64) { &ENDBR64 } else { &[] }
 }
 
-/// `jmp *(%rip)`, and the address behind it: 14 bytes.
+/// `jmp *(%rip)` and the address: 14 bytes.
 pub fn far(old: &[u8], to: usize) -> Jump {
     Jump::of([mark(old), &[0xff, 0x25, 0, 0, 0, 0], &(to as u64).to_le_bytes()])
 }
@@ -31,7 +31,7 @@ pub fn is_padding(bytes: &[u8]) -> bool {
 /// `bytes` ends with the padding.
 pub fn only_returns(bytes: &[u8]) -> bool {
     let rest = bytes.strip_prefix(&ENDBR64).unwrap_or(bytes);
-    // With the prefix that older compilers give it.
+    // Older compilers give it this prefix.
     let rest = rest.strip_prefix(&[0xf3]).unwrap_or(rest);
     rest.strip_prefix(&[0xc3]).is_some_and(is_padding)
 }
@@ -63,7 +63,7 @@ pub fn moved(code: &[u8]) -> Option<usize> {
     (!comes_back).then_some(moved)
 }
 
-/// None that depends on its address is moved.
+/// Moved instructions need no change: `moved` refuses those that depend on their address.
 #[cfg(all(feature = "hooks", not(target_arch = "aarch64")))]
 pub fn fit(_: &mut [u8], _: usize, _: usize) -> Option<()> {
     Some(())

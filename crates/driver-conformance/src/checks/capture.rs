@@ -1,6 +1,6 @@
 //! Stream capture: what is captured, which calls it forbids on which thread, and what of them invalidates it.
 //!
-//! Captures are declared behind the blocks of a check: the end of a block waits for the context, and would invalidate
+//! Captures are declared after the blocks of a check: the end of a block waits for the context, and would invalidate
 //! the capture.
 
 use super::*;

@@ -23,7 +23,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check("its memory goes with a reset", "cuDevicePrimaryCtxReset", |_| {
         is_given_back_by(|| cuDevicePrimaryCtxReset_v2(DEVICE).ok());
     }),
-    check("each life of the primary context has an id of its own", "cuCtxGetId", |_| {
+    check("each life of the primary context has its own id", "cuCtxGetId", |_| {
         let id = || value(|id| cuCtxGetId(Retained::new().0, id));
         differ("the ids", id(), id());
     }),
@@ -115,7 +115,7 @@ fn within<T>(retained: &Retained, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A block that is left behind in the primary context.
+/// A block that is left in the primary context.
 fn is_given_back_by(end: impl FnOnce()) {
     const LARGE: usize = 48 << 20;
     let free_now = || {

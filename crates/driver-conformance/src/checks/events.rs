@@ -9,7 +9,7 @@ pub(crate) const CHECKS: &[Check] = &[
         event.synchronize().ok();
         event.destroy();
     }),
-    check("an event behind work is not ready", "cuEventQuery", |context| {
+    check("an event after work is not ready", "cuEventQuery", |context| {
         let (stream, event) = (Stream::new(), Event::new());
         let gate = Gate::close(&stream);
         event.record(&stream).ok();
@@ -30,7 +30,7 @@ pub(crate) const CHECKS: &[Check] = &[
         diary.has(&[1]);
         event.record(&held).ok();
         event.query().is(NOT_READY);
-        // To record it again forgets the first time.
+        // A second recording replaces the first.
         event.record(&idle).ok();
         event.synchronize().ok();
         gate.is_still_shut("an event recorded again");

@@ -59,7 +59,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let block = HostBlock::pinned(BYTES);
         let (known, mut id) = (known(block.address()), 0);
         let own = if known.context == context { "its context" } else { "no such context" };
-        // As the call for one attribute returns it.
+        // The call for one attribute returns the same.
         let alone = match (cuPointerGetAttribute(&mut id, BUFFER_ID, block.address()).status, id) {
             (SUCCESS, 0) => "0".into(),
             (SUCCESS, _) => "a number".into(),
@@ -126,7 +126,7 @@ impl Known {
         }
     }
 
-    /// As `number`, beside an earlier answer about the address.
+    /// Like `number`, compared with an earlier answer for the address.
     fn since(&self, before: &Known) -> String {
         let is_known = self.status == SUCCESS && self.kind != 0;
         let context = match self.context {

@@ -1,6 +1,6 @@
 //! The checks, in the order in which they run.
 //!
-//! A source is a function or a part of the CUDA Driver API reference, or, behind "Programming Guide", a part of the
+//! A source is a function or a part of the CUDA Driver API reference, or, after "Programming Guide", a part of the
 //! CUDA C++ Programming Guide.
 
 mod capture;
@@ -32,7 +32,7 @@ pub(crate) enum Stage {
 
 pub(crate) struct Check {
     pub(crate) sentence: &'static str,
-    /// Its place in CUDA's documentation.
+    /// The place of the rule in CUDA's documentation.
     pub(crate) source: &'static str,
     pub(crate) run: fn(Handle),
 }

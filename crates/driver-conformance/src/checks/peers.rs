@@ -14,7 +14,7 @@ pub(crate) const CHECKS: &[Check] = &[check(
         let other = second.within(|| DeviceBlock::new(BYTES));
         let verdict = Verdict::of(|| {
             equal("the ordinal", 1, ask(DEVICE_ORDINAL, other.0) & 0xffff_ffff);
-            ensure(mine.0.abs_diff(other.0) >= BYTES as u64, "blocks of two devices that lie apart", "an overlap");
+            ensure(mine.0.abs_diff(other.0) >= BYTES as u64, "blocks of two devices that do not overlap", "an overlap");
             host.fill_pattern(1);
             cuMemcpy(mine.0, host.address(), BYTES).ok();
             cuMemcpy(other.0, mine.0, BYTES).ok();

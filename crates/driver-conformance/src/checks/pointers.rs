@@ -34,7 +34,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let bytes = ask(RANGE_SIZE, block.0 + 1234);
         ensure(bytes >= BYTES as u64, "the block's bytes or more", bytes);
     }),
-    check("every block has an id of its own, and keeps it", "cuPointerGetAttribute: BUFFER_ID", |_| {
+    check("every block has its own id, and keeps it", "cuPointerGetAttribute: BUFFER_ID", |_| {
         let (one, pinned) = (DeviceBlock::new(BYTES), HostBlock::pinned(BYTES));
         let before = ask(BUFFER_ID, one.0);
         let two = DeviceBlock::new(BYTES);

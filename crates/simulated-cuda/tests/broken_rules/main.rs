@@ -1,9 +1,8 @@
-//! The mistakes of programs that the driver finds: memory that they touch or free too early, work that does not wait, and calls where CUDA
-//! is at its end. What the driver does with programs that keep the rules, all suites of the library show.
+//! The mistakes of programs that the driver finds: memory that they touch or free too early, work that does not wait, and calls after the
+//! end of CUDA. The suites of the library test the driver with programs that keep the rules.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::ffi::{c_char, c_void};
-use std::process::Command;
 
 use driver::*;
 use simulator::*;
@@ -20,7 +19,7 @@ const NAME: *const c_char = c"add_one".as_ptr();
 /// The least block that has pages to itself.
 const PAGE: usize = 4096;
 
-/// Adds one to the byte at its first address, as many bytes behind it as the argument says.
+/// Adds one to the byte at its first address, offset by the argument in bytes.
 extern "C" fn add_one(argument: *mut c_void, places: *const *mut u8) {
     // SAFETY: every launch here has a use.
     let place = unsafe { places.read() };
@@ -78,14 +77,14 @@ fn a_block_that_is_freed_before_it_ran_is_named_with_the_kernel() {
 }
 
 #[test]
-fn a_write_behind_a_block_is_named() {
+fn a_write_past_the_end_of_a_block_is_named() {
     let simulator = Simulator::fresh();
     let block = simulator.device_block(1000);
     assert_eq!(launch(&simulator, block, LEGACY, 1000), SUCCESS);
     assert_eq!(simulator.cuCtxSynchronize(), SUCCESS);
     assert_eq!(
         simulator.violations(),
-        [format!("kernel add_one wrote behind 0x{block:x} (1000 bytes), or one before it did")]
+        [format!("kernel add_one wrote past the end of 0x{block:x} (1000 bytes), or one before it did")]
     );
 }
 
@@ -100,7 +99,7 @@ fn an_access_beyond_the_pages_of_a_block_names_it_and_ends_the_process() {
     assert!(aborted(&output));
     let said = said(&output);
     assert!(said.contains("kernel add_one touched memory that is none of its blocks: 0x"), "{said}");
-    assert!(said.contains(", 4096 bytes behind the start of its block 0x"), "{said}");
+    assert!(said.contains(", 4096 bytes past the start of its block 0x"), "{said}");
 }
 
 #[test]
@@ -289,27 +288,4 @@ fn use_of_a_destroyed_stream_aborts() {
     });
     assert!(aborted(&output));
     assert!(said(&output).contains("use of stream 0x") && said(&output).contains("which was destroyed"));
-}
-
-/// The block of the README that starts with that fence.
-fn block(fence: &str) -> &'static str {
-    let readme = include_str!("../../README.md");
-    readme.split_once(fence).unwrap().1.split_once("```").unwrap().0
-}
-
-#[test]
-fn the_example_prints_what_the_readme_says() {
-    let folder = std::env::temp_dir().join(format!("simulated-cuda-readme-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("held.c"), block("```c\n")).unwrap();
-    std::os::unix::fs::symlink(path(), folder.join("libcuda.so.1")).unwrap();
-    let header = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-Wall", "-Wextra", "-Werror", "held.c", "-I", header, "-o", "held", "-L", ".", "-l:libcuda.so.1"]);
-    let compiled = compiler.current_dir(&folder).output().unwrap();
-    assert!(compiled.status.success(), "{}", said(&compiled));
-    let run = Command::new(folder.join("held")).env("LD_LIBRARY_PATH", &folder).output().unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert!(run.status.success(), "{}", said(&run));
-    assert_eq!(String::from_utf8(run.stdout).unwrap(), block("```text\n"));
 }

@@ -13,7 +13,7 @@ pub const INVALID_VALUE: c_int = 1;
 pub const NON_BLOCKING: c_uint = 1;
 pub const LEGACY: Handle = std::ptr::null_mut();
 
-/// Where cargo puts the library: beside the test, or one folder up.
+/// Cargo puts the library beside the test, or one folder up.
 pub fn path() -> PathBuf {
     let mut folder = std::env::current_exe().unwrap();
     folder.pop();
@@ -164,7 +164,7 @@ pub fn died_of(status: c_int, signal: c_int) -> bool {
 
 pub const SCENARIO: &str = "SIMULATED_CUDA_TEST_SCENARIO";
 
-/// Runs `body` in a process of its own, which starts with `environment` and exits as a program does: by running the test
+/// Runs `body` in another process, which starts with `environment` and exits as a program does: by running the test
 /// of the given name again, which gets here once more.
 pub fn in_a_process(test: &str, environment: &[(&str, &str)], body: impl FnOnce(&Library)) -> Output {
     if std::env::var(SCENARIO).is_ok_and(|scenario| scenario == test) {
