@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "layers are wrapped")]
 
 mod estimate;
+mod made;
 pub mod messages;
 mod offsets;
 mod placing;
@@ -15,22 +16,18 @@ mod settings;
 mod shim;
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, c_void};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ffi::CStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use syncedmem_core::text::Escaped;
-
 use crate::blob::Blob;
-use crate::layer_type::is_convolution;
 use crate::library;
-use crate::net::{Layer, Net, Structure};
+use crate::net::{Net, Structure};
 use estimate::Estimate;
+use made::Made;
 use placing::Placed;
-use plan::{Call, Mode, PARTS, Shared, plan};
+use plan::{Call, Mode, Part, Shared, plan};
 use rules::{Rule, rule};
-use settings::Keep;
 use shim::Slots;
 
 pub fn is_on() -> bool {
@@ -132,168 +129,64 @@ impl OfNet {
 
     /// Plans for a net at the end of `Init`, and wraps its layers if it shares.
     pub fn attach(&mut self, net: Net, structure: Structure) -> Option<()> {
-        // SAFETY: this thread is in the net's `Init`, and the net belongs to that Caffe.
-        let is_test = unsafe { crate::net::is_test(net.object(), net.letter(), net.caffe) }?;
-        let any_blob = net.blob(std::ptr::null())?;
-        let internals = internals(&structure, std::mem::take(&mut self.reshaped), net);
-        let layers: Vec<_> = structure
-            .layers
-            .iter()
-            .zip(&internals)
-            .map(|(layer, own)| plan::Layer {
-                kind: kind(layer),
-                bottoms: layer.bottoms.clone(),
-                propagates: layer.propagates.clone(),
-                tops: layer.tops.clone(),
-                internals: own.iter().map(|blob| blob.address()).collect(),
-            })
-            .collect();
-        let own: HashMap<usize, Blob> = internals.iter().flatten().map(|blob| (blob.address(), *blob)).collect();
-        let blob_at =
-            |address: usize| own.get(&address).copied().unwrap_or_else(|| any_blob.at(address as *const c_void));
-        let placed = |shared: &Shared| {
-            // A convolution's internal blobs are for one image.
-            let grows = !own.contains_key(&shared.blob) || !is_convolution(structure.layers[shared.layer].kind);
-            Placed::of(shared, blob_at(shared.blob), grows, layers.len())
-        };
-        let Some(mode) = settings::get().mode else {
-            // The plan for `gradients` is that for `all` without the data of tops.
-            let all = plan(&layers, is_test, Mode::All, &HashSet::new()).shared;
-            let all =
-                all.iter().map(|shared| (placed(shared), shared.part != PARTS[0] || own.contains_key(&shared.blob)));
-            self.estimate = Some(Estimate::of(all, net.sources()?, is_test));
-            return Some(());
-        };
-        let kept = kept(&structure, &internals, &settings::get().keep);
-        let planned = plan(&layers, is_test, mode, &kept);
-        messages::excluded(
-            planned.excluded.iter().filter_map(|(blob, why)| Some((*why, *structure.blob_names.get(blob)?))),
-        );
-        let slots = structure.layers.iter().find_map(|layer| Slots::of(layer, net))?;
+        let made = Made::read(net, structure, std::mem::take(&mut self.reshaped))?;
+        match settings::get().mode {
+            Some(mode) => self.share(&made, mode),
+            None => {
+                self.estimate = Some(estimate(&made)?);
+                Some(())
+            }
+        }
+    }
+
+    fn share(&mut self, made: &Made, mode: Mode) -> Option<()> {
+        let plan = plan(&made.layers, made.is_test, mode, &made.kept(&settings::get().keep));
+        messages::excluded(plan.excluded.iter().filter_map(|(blob, why)| Some((*why, made.blob_name(*blob)?))));
+        let slots = made.structure.layers.iter().find_map(|layer| Slots::of(layer, made.net))?;
         let mut calls: HashMap<Call, Vec<Dead>> = HashMap::new();
-        for shared in &planned.shared {
-            let is_own = own.contains_key(&shared.blob);
-            let new = || Member { gone: [None; 2], own: is_own.then(Arc::default) };
+        for shared in &plan.shared {
+            let new = || Member { gone: [None; 2], own: made.is_internal(shared.blob).then(Arc::default) };
             let member = self.members.entry(shared.blob).or_insert_with(new);
             let part = shared.part as usize;
-            member.gone[part] = Some(sentence(&structure, shared, is_own, is_test));
+            member.gone[part] = Some(made.error(shared));
             for &end in &shared.ends {
-                let dead = Dead { blob: blob_at(shared.blob), part, own: member.own.clone() };
+                let dead = Dead { blob: made.blob(shared.blob), part, own: member.own.clone() };
                 calls.entry(end).or_default().push(dead);
             }
         }
-        let first = note_steps(&structure, is_test);
-        for (number, layer) in structure.layers.iter().enumerate() {
-            let Rule::Shares(shares) = rule(layer.caffes_kind) else { continue };
-            let shim = shim::Layer {
-                executing: if shares.zeros { 2 } else { 1 },
-                steps: [number, 2 * layers.len() - 1 - number].map(|step| first + step as u64),
-                dead: [Call::Forward(number), Call::Backward(number)]
-                    .map(|call| calls.remove(&call).unwrap_or_default()),
-            };
-            // All of Caffe's classes can be wrapped. libsyncedmem excludes the objects that an unwrapped layer touches.
-            // SAFETY: the net holds the layer, and only this thread, which is in the net's `Init`, uses it.
-            unsafe { shim::attach(layer, slots, shim) };
-        }
+        wrap(made, slots, calls);
         let is_placed = |shared: &&Shared| {
             let member = self.members.get(&shared.blob);
-            let is_shared = member.and_then(|member| member.share(blob_at(shared.blob)));
+            let is_shared = member.and_then(|member| member.share(made.blob(shared.blob)));
             let part = shared.part as usize;
             // Layers do not touch the diffs of internal blobs, except one of BatchNorm's.
-            is_shared.is_some_and(|parts| parts[part]) && (part == 0 || !own.contains_key(&shared.blob))
+            is_shared.is_some_and(|parts| parts[part]) && (part == 0 || !made.is_internal(shared.blob))
         };
-        self.placed = planned.shared.iter().filter(is_placed).map(placed).collect();
+        self.placed = plan.shared.iter().filter(is_placed).map(|shared| made.placed(shared)).collect();
         placing::place(&self.placed);
         Some(())
     }
 }
 
-/// The type whose rule holds for a layer. A class that is not Caffe's own has none of those that share.
-fn kind(layer: &Layer) -> &'static str {
-    if matches!(rule(layer.kind), Rule::Excludes(_)) { layer.kind } else { layer.caffes_kind }
+/// The plan for `gradients` is that for `all` without the data of tops.
+fn estimate(made: &Made) -> Option<Estimate> {
+    let all = plan(&made.layers, made.is_test, Mode::All, &HashSet::new()).shared;
+    let with_gradients = |shared: &Shared| shared.part == Part::Diff || made.is_internal(shared.blob);
+    let all = all.iter().map(|shared| (made.placed(shared), with_gradients(shared)));
+    Some(Estimate::of(all, made.net.sources()?, made.is_test))
 }
 
-/// The blobs of a net, and internal to its layers, that `SYNCEDMEM_KEEP` names.
-fn kept(structure: &Structure, internals: &[Vec<Blob>], keep: &Keep) -> HashSet<usize> {
-    let mut kept = HashSet::new();
-    if keep.is_empty() {
-        return kept;
+/// Wraps the layers. All of Caffe's classes can be wrapped; libsyncedmem excludes the objects that an unwrapped layer touches.
+fn wrap(made: &Made, slots: Slots, mut calls: HashMap<Call, Vec<Dead>>) {
+    let first = made.note_steps();
+    for (number, layer) in made.structure.layers.iter().enumerate() {
+        let Rule::Shares(shares) = rule(layer.caffes_kind) else { continue };
+        let shim = shim::Layer {
+            executing: if shares.zeros { 2 } else { 1 },
+            steps: [number, 2 * made.layers.len() - 1 - number].map(|step| first + step as u64),
+            dead: [Call::Forward(number), Call::Backward(number)].map(|call| calls.remove(&call).unwrap_or_default()),
+        };
+        // SAFETY: the net holds the layer, and only this thread, which is in the net's `Init`, uses it.
+        unsafe { shim::attach(layer, slots, shim) };
     }
-    let mut note = |name: &[u8], blobs: &mut dyn Iterator<Item = usize>| {
-        if keep.has(name) {
-            messages::has(name);
-            kept.extend(blobs);
-        }
-    };
-    for (blob, name) in &structure.blob_names {
-        note(name, &mut std::iter::once(*blob));
-    }
-    for (layer, own) in structure.layers.iter().zip(internals) {
-        note(&internal(layer.name), &mut own.iter().map(|blob| blob.address()));
-    }
-    kept
-}
-
-/// The name of a layer's internal memory in reports and in `SYNCEDMEM_KEEP`.
-fn internal(layer: &[u8]) -> Vec<u8> {
-    [layer, b" internal"].concat()
-}
-
-/// Notes the steps of a pass in the trace: each layer's `Forward`, then each layer's `Backward`. Returns the number of the first, which is a hash
-/// of the text: a net that is made again has the same.
-fn note_steps(structure: &Structure, is_test: bool) -> u64 {
-    let names: String = structure.layers.iter().map(|layer| format!("\t{}", Escaped(layer.name))).collect();
-    let mut hasher = DefaultHasher::new();
-    (is_test, &names).hash(&mut hasher);
-    let first = hasher.finish() >> 16 << 16 | 1;
-    library::note(format!("\tsteps\t-\t{first}\t{}{names}", if is_test { "test" } else { "train" }));
-    first
-}
-
-/// The internal blobs of each layer: those that were reshaped while it was set up, and are neither tops nor parameters.
-fn internals(structure: &Structure, reshaped: Vec<(usize, Blob)>, net: Net) -> Vec<Vec<Blob>> {
-    let parameters = net.parameters().unwrap_or_default();
-    let mut seen: HashSet<usize> = parameters.iter().map(|named| named.blob.address()).collect();
-    seen.extend(structure.layers.iter().flat_map(|layer| layer.tops.iter().chain(&layer.bottoms)));
-    let mut internals = vec![Vec::new(); structure.layers.len()];
-    for (number, blob) in reshaped {
-        if number < internals.len() && seen.insert(blob.address()) {
-            internals[number].push(blob);
-        }
-    }
-    internals
-}
-
-/// The error of a read of the contents after they were discarded.
-fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: bool) -> &'static CStr {
-    let name = structure.layers.get(shared.layer).map_or(&[][..], |layer| layer.name);
-    let layer = Escaped(name);
-    // No name has a NUL.
-    let key = |blob: &[u8]| [&[shared.part as u8, u8::from(is_test)], name, b"\0", blob].concat();
-    if is_internal {
-        return messages::sentence(key(b"\0"), &internal(name), None, || {
-            if is_test {
-                format!(
-                    "the net is in phase TEST, and the internal memory of layer {layer} is shared (SYNCEDMEM_SHARE): its contents are \
-                     gone after the layer's Forward; use a net in phase TRAIN for a backward pass, or keep the memory: "
-                )
-            } else {
-                format!(
-                    "the internal memory of layer {layer} is shared (SYNCEDMEM_SHARE), and its contents are gone after the layer's \
-                     Backward; make another forward pass before a second backward pass, or keep the memory: "
-                )
-            }
-        });
-    }
-    let blob = structure.blob_names.get(&shared.blob).copied().unwrap_or_default();
-    messages::sentence(key(blob), blob, Some(blob), || {
-        let part = if shared.part == PARTS[0] { "data" } else { "gradient" };
-        let phase =
-            if is_test { "the net is in phase TEST, and a backward pass needs one in phase TRAIN: " } else { "" };
-        format!(
-            "{phase}the {part} of blob {}, an output of layer {layer}, is gone: its memory is shared (SYNCEDMEM_SHARE), and the last \
-             layer that needs it has run; to read it after a pass, keep it: ",
-            Escaped(blob)
-        )
-    })
 }
