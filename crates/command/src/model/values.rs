@@ -56,7 +56,10 @@ pub struct ValueRange {
 impl ValueRange {
     pub fn in_array(model: &Model, at: At) -> Result<Self, Error> {
         let mut found = Self::default();
-        read(model, at, |first, block| Ok::<_, Error>(found.add(first, block.iter().copied())))?;
+        read(model, at, |first, block| {
+            found.add(first, block.iter().copied());
+            Ok::<_, Error>(())
+        })?;
         Ok(found)
     }
 
