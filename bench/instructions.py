@@ -19,7 +19,7 @@ STATES = {
     "push": "after one push",
     "trace": "after a trace",
 }
-# The most instructions that the library of names may add to a layer: some 30 microseconds.
+# The most instructions that libsyncedmem_net.so may add to a layer: some 30 microseconds.
 LAYER = 200_000
 # The most that it may add to a layer of a larger net, or of one of many nets, as a multiple of the smaller net's or one net's layer. A net
 # that was searched at each of its layers would cost more with each.
@@ -40,13 +40,13 @@ def counts(folder: Path) -> Dict[Key, int]:
 
 
 def nets(found: Dict[Key, int]) -> Tuple[int, int]:
-    """Prints what the library of names adds to a layer of nets; returns how many bounds were kept and how many were missed."""
+    """Prints what libsyncedmem_net.so adds to a layer of nets; returns how many bounds were kept and how many were missed."""
 
     def per_layer(layers: int, nets: int) -> float:
         named, plain = (found["nets", title, layers, nets] for title in ("names", "plain"))
         return (named - plain) / (layers * nets)
 
-    print("instructions per layer that the library of names adds: a net made, run once and ended (callgrind)")
+    print("instructions per layer that libsyncedmem_net.so adds: a net made, run once and ended (callgrind)")
     print(f"{'':<22}{'layers':>8}{'nets':>8}{'added':>12}{'':>8}  bound")
     one, some, many, often = (per_layer(*row) for row in ((1, 1), (100, 1), (1000, 1), (1, 1000)))
     missed = 0

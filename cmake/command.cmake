@@ -1,4 +1,4 @@
-# The syncedmem command, the library of names that it preloads (libsyncedmem_names.so), and its manual pages and completions. Running the
+# The syncedmem command, libsyncedmem_net.so that it preloads (libsyncedmem_net.so), and its manual pages and completions. Running the
 # command makes these, so a build for another machine omits them: `syncedmem share DIR` writes them there.
 
 set(command_target "")
@@ -22,18 +22,18 @@ set(command_cargo "${CMAKE_COMMAND}" -E env CARGO_PROFILE_RELEASE_LTO=off
   --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml" --target-dir "${SYNCEDMEM_CARGO_DIR}" ${command_target})
 add_custom_target(syncedmem_command ALL
   COMMAND ${command_cargo} --package syncedmem-command --bin syncedmem
-  COMMAND ${command_cargo} --package syncedmem-layer-names --lib
+  COMMAND ${command_cargo} --package syncedmem-net --lib
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_CURRENT_BINARY_DIR}/bin"
   COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${built}/syncedmem" "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem"
-  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${built}/libsyncedmem_names.so" "${library_dir}/libsyncedmem_names.so"
+  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${built}/libsyncedmem_net.so" "${library_dir}/libsyncedmem_net.so"
   ${share_commands}
-  BYPRODUCTS "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem" "${library_dir}/libsyncedmem_names.so"
+  BYPRODUCTS "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem" "${library_dir}/libsyncedmem_net.so"
   COMMENT "Building the syncedmem command with cargo"
   USES_TERMINAL VERBATIM)
 add_dependencies(syncedmem_command syncedmem_build)
 
 install(PROGRAMS "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem" DESTINATION "${CMAKE_INSTALL_BINDIR}")
-install(FILES "${library_dir}/libsyncedmem_names.so" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(FILES "${library_dir}/libsyncedmem_net.so" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY "${share_dir}/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}" OPTIONAL)
 foreach(shell IN ITEMS bash-completion zsh fish)
   install(DIRECTORY "${share_dir}/${shell}" DESTINATION "${CMAKE_INSTALL_DATADIR}" OPTIONAL)

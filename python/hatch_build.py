@@ -2,7 +2,7 @@
 
 Cargo builds the library and the command from the checkout of this folder, or from the copy in a source distribution.
 If SYNCEDMEM_LIBRARY names a built library, such as that of scripts/package, no compiler is needed. SYNCEDMEM_COMMAND then
-names the command, and the library of names is in the library's folder; without SYNCEDMEM_COMMAND the wheel has neither.
+names the command, and libsyncedmem_net.so is in the library's folder; without SYNCEDMEM_COMMAND the wheel has neither.
 """
 
 import json
@@ -20,7 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SONAME = "libsyncedmem.so.0"
 COMMAND = "syncedmem"
-NAMES = "libsyncedmem_names.so"
+NET = "libsyncedmem_net.so"
 # Minor version of glibc 2: a library that needs no newer one runs on every Linux that Python supports.
 FLOOR = 17
 # Names of the machines by an ELF file's e_machine.
@@ -71,7 +71,7 @@ def build(checkout: pathlib.Path) -> dict[str, pathlib.Path]:
     return {
         SONAME: cargo(checkout, "syncedmem", "--lib", "--crate-type", "cdylib,staticlib"),
         COMMAND: cargo(checkout, "syncedmem-command", "--bin", "syncedmem", **plain),
-        NAMES: cargo(checkout, "syncedmem-layer-names", "--lib", **plain),
+        NET: cargo(checkout, "syncedmem-net", "--lib", **plain),
     }
 
 
@@ -84,7 +84,7 @@ def named() -> dict[str, pathlib.Path]:
         raise SystemExit(f"syncedmem: {library}, which SYNCEDMEM_LIBRARY names, is no libsyncedmem, or too old a one")
     if "SYNCEDMEM_COMMAND" not in os.environ:
         return {SONAME: library}
-    made = {SONAME: library, COMMAND: pathlib.Path(os.environ["SYNCEDMEM_COMMAND"]), NAMES: library.with_name(NAMES)}
+    made = {SONAME: library, COMMAND: pathlib.Path(os.environ["SYNCEDMEM_COMMAND"]), NET: library.with_name(NET)}
     for missing in (path for path in made.values() if not path.is_file()):
         raise SystemExit(f"syncedmem: SYNCEDMEM_COMMAND and SYNCEDMEM_LIBRARY are named, and there is no file {missing}")
     return made

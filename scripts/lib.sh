@@ -88,7 +88,7 @@ build_library() {
 # release_command: builds the release library and, like cmake/command.cmake, the syncedmem command; prints the command's path.
 release_command() {
   build_library >/dev/null
-  release_part layer-names --lib
+  release_part net --lib
   release_part command --bin syncedmem
   printf '%s\n' "$target/release/syncedmem"
 }
@@ -97,12 +97,12 @@ release_part() { # release_part PACKAGE OPTION…: builds it into the release li
     cargo rustc --release --target-dir "$target" --package "syncedmem-$1" "${@:2}" >&2) || die "$1 does not build"
 }
 
-# build_command: builds the syncedmem command, the library and the library of names for debugging, like cargo test; prints the command's
+# build_command: builds the syncedmem command, the library and libsyncedmem_net.so for debugging, like cargo test; prints the command's
 # path.
 build_command() {
   need_rust
   need gcc libc6-dev
-  (cd "$root" && cargo build --package syncedmem --package syncedmem-layer-names --package syncedmem-command >&2) ||
+  (cd "$root" && cargo build --package syncedmem --package syncedmem-net --package syncedmem-command >&2) ||
     die "the command does not build"
   printf '%s\n' "$target/debug/syncedmem"
 }

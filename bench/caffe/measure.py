@@ -38,7 +38,7 @@ class Sides:
         environment = {**self.original, **self.settings, "LD_PRELOAD": str(self.library)}
         environment.update(workload.settings)
         if workload.shares:
-            names = self.library.with_name("libsyncedmem_names.so")
+            names = self.library.with_name("libsyncedmem_net.so")
             assert names.exists(), f"{workload.name}: there is no {names}"
             environment.update(LD_PRELOAD=f"{names}:{self.library}", SYNCEDMEM_SHARE=workload.shares.setting)
         return environment

@@ -1,4 +1,4 @@
-//! C++ functions for `crates/layer-names`, which are in no header.
+//! C++ functions for `crates/net`, which are in no header.
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_char;
@@ -47,7 +47,7 @@ pub extern "C" fn making(is_on: bool) -> bool {
 pub unsafe extern "C" fn share(object: NonNull<SyncedMemory>, gone: *const c_char) -> bool {
     let mut is_shared = false;
     entry!(string(gone), |gone| {
-        // SAFETY: libsyncedmem_names.so passes an object of a net that lives.
+        // SAFETY: libsyncedmem_net.so passes an object of a net that lives.
         is_shared = unsafe { object.as_ref() }.share(gone)?;
     });
     is_shared
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn share(object: NonNull<SyncedMemory>, gone: *const c_cha
 /// a shared object's next block, which is used if that place is free then, and the bytes that the whole plan needs.
 #[unsafe(export_name = "_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEmm")]
 pub unsafe extern "C" fn place(object: NonNull<SyncedMemory>, offset: usize, whole: usize) {
-    // SAFETY: libsyncedmem_names.so passes an object of a net that lives.
+    // SAFETY: libsyncedmem_net.so passes an object of a net that lives.
     entry!(|| unsafe { object.as_ref() }.place(Place { offset: Some(offset), whole })?);
 }
 
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn place(object: NonNull<SyncedMemory>, offset: usize, who
 /// now on.
 #[unsafe(export_name = "_ZN9syncedmem7writtenEPN5caffe12SyncedMemoryEm")]
 pub unsafe extern "C" fn written(object: NonNull<SyncedMemory>, bytes: usize) {
-    // SAFETY: libsyncedmem_names.so passes an object of a net that lives.
+    // SAFETY: libsyncedmem_net.so passes an object of a net that lives.
     entry!(|| unsafe { object.as_ref() }.written(bytes)?);
 }
 
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn written(object: NonNull<SyncedMemory>, bytes: usize) {
 #[unsafe(export_name = "_ZN9syncedmem7discardEPN5caffe12SyncedMemoryE")]
 pub unsafe extern "C" fn discard(object: NonNull<SyncedMemory>) {
     entry!(|| {
-        // SAFETY: libsyncedmem_names.so passes an object of a net that lives.
+        // SAFETY: libsyncedmem_net.so passes an object of a net that lives.
         let object = unsafe { object.as_ref() };
         // SAFETY: only layers had pointers to the object's memory, and the caller says that none uses them any more.
         unsafe { object.discard_shared() }?;
@@ -100,11 +100,11 @@ pub unsafe extern "C" fn sharing(figures: NonNull<[[u64; 3]; 2]>, touched: NonNu
     let (of_host, of_devices) = (arena::host::figures(), arena::device::figures());
     let both = [(of_host, host), (of_devices, device)]
         .map(|(Figures { needed, most_lent, .. }, would_be)| [needed, most_lent, would_be]);
-    // SAFETY: libsyncedmem_names.so passes two arrays of three.
+    // SAFETY: libsyncedmem_net.so passes two arrays of three.
     unsafe { figures.write(both) };
     let sentences = sentences.take(most).enumerate();
     sentences.fold(0, |_, (at, sentence)| {
-        // SAFETY: libsyncedmem_names.so passes an array of `most`.
+        // SAFETY: libsyncedmem_net.so passes an array of `most`.
         unsafe { touched.add(at).write(sentence.addr()) };
         at + 1
     })

@@ -18,7 +18,7 @@ use crate::platform::sync::{Lock, locked_static};
 use crate::platform::{limits, loaded};
 use crate::state::flags::{self, TRACE};
 
-/// Number of the program's frames that identify a site. Two of them may belong to libsyncedmem_names.so.
+/// Number of the program's frames that identify a site. Two of them may belong to libsyncedmem_net.so.
 const FRAMES: usize = 6;
 /// Number of the library's frames that are skipped at most: an unoptimised build inlines none.
 const OWN_FRAMES: usize = 40;

@@ -51,7 +51,7 @@ fn read_all() {
     let share = given(&table::SHARE).filter(|share| table::SHARE.parse(share.to_bytes()) != Some(0));
     if let (Some(share), None) = (share, loaded::find(NET_LIBRARY)) {
         warn(format_args!(
-            "SYNCEDMEM_SHARE={} has no effect without libsyncedmem_names.so; preload it, or use syncedmem run --share",
+            "SYNCEDMEM_SHARE={} has no effect without libsyncedmem_net.so; preload it, or use syncedmem run --share",
             Escaped(share.to_bytes())
         ));
     }

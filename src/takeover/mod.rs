@@ -5,14 +5,14 @@
 //! The jumps are written while no other thread can be inside: when this library is loaded, before the program begins, and in
 //! `dlopen`, before that returns. All functions of a file are replaced, or none, under the lock of the loader's list.
 //!
-//! libsyncedmem_names.so gets all of its jumps in nets and solvers, written with them ([`names`]), or none.
+//! libsyncedmem_net.so gets all of its jumps in nets and solvers, written with them ([`net_library`]), or none.
 //!
 //! `SYNCEDMEM_TAKE_OVER=1` turns this on; `syncedmem run` sets it where it is needed.
 
 mod code;
 mod file;
 mod loader;
-mod names;
+mod net_library;
 mod refusal;
 
 use std::ffi::CStr;
@@ -30,7 +30,7 @@ use crate::platform::loaded::{self, Object};
 use crate::platform::{limits, text::warn};
 use crate::settings;
 use file::File;
-use names::Names;
+use net_library::NetLibrary;
 use refusal::Refusal;
 
 /// Takes over what is loaded, and watches for later objects. Called when this library is loaded.
@@ -159,8 +159,8 @@ fn take(object: &Object, own: &Own) -> Result<Count, Refusal> {
             memory += 1;
         }
     }
-    let append = |names: &Names| names.append(object, &file, &mut sites[memory..], path(object).as_c_str());
-    let names = own.names.as_ref().map_or(0, append);
+    let append = |net: &NetLibrary| net.append(object, &file, &mut sites[memory..], path(object).as_c_str());
+    let names = own.net_library.as_ref().map_or(0, append);
     code::write(object, &sites[..memory + names])?;
     Ok(Count { memory, names })
 }
@@ -179,12 +179,12 @@ fn is_unchanged(object: &Object, file: &File, site: &Site) -> bool {
     in_file.is_some() && in_file == object.bytes(site.address, site.room)
 }
 
-/// This library, and libsyncedmem_names.so if it is loaded.
+/// This library, and libsyncedmem_net.so if it is loaded.
 struct Own {
     address: usize,
     /// The addresses of `FUNCTIONS`.
     functions: [usize; FUNCTIONS.len()],
-    names: Option<Names>,
+    net_library: Option<NetLibrary>,
 }
 
 impl Own {
@@ -196,11 +196,11 @@ impl Own {
             let find = |name: &CStr| symbols.find(name).map_or(0, |function| function.addr().get());
             Some(FUNCTIONS.map(find)).filter(|functions| functions.iter().all(|&function| function != 0))
         });
-        let (mut functions, names) = (functions?, Names::find());
-        // The constructors of libsyncedmem_names.so call those of this library.
-        for (function, first) in functions.iter_mut().zip(names.iter().flat_map(|names| names.functions)) {
+        let (mut functions, net_library) = (functions?, NetLibrary::find());
+        // The constructors of libsyncedmem_net.so call those of this library.
+        for (function, first) in functions.iter_mut().zip(net_library.iter().flat_map(|net| net.functions)) {
             *function = if first != 0 { first } else { *function };
         }
-        Some(Own { address: own, functions, names })
+        Some(Own { address: own, functions, net_library })
     }
 }

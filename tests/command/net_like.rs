@@ -1,4 +1,4 @@
-//! A `libcaffe.so` with nets, layers and blobs, as small as the library of names reads them.
+//! A `libcaffe.so` with nets, layers and blobs, as small as libsyncedmem_net.so reads them.
 
 use crate::caffe_like::Workshop;
 

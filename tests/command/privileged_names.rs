@@ -1,4 +1,4 @@
-//! A program with more rights than its caller: the library of names heeds no setting, and says nothing.
+//! A program with more rights than its caller: libsyncedmem_net.so heeds no setting, and says nothing.
 
 use std::process::Command;
 

@@ -225,7 +225,7 @@ fn a_preload_that_was_there_stays_behind_ours_which_has_names_unless_they_are_no
     let told = said(workshop.command(&[], &["sh", "-c", "echo $LD_PRELOAD"]).env("LD_PRELOAD", &other));
     let preloaded: Vec<_> = told.output.trim().split(':').collect();
     let [names, ours, theirs] = preloaded[..] else { panic!("{preloaded:?}") };
-    assert!(names.ends_with("libsyncedmem_names.so") && ours.ends_with("libsyncedmem.so"), "{preloaded:?}");
+    assert!(names.ends_with("libsyncedmem_net.so") && ours.ends_with("libsyncedmem.so"), "{preloaded:?}");
     assert_eq!(theirs, other.to_str().unwrap());
     let told = workshop.shell(&["--no-names"], "echo $LD_PRELOAD");
     assert!(told.output.ends_with("libsyncedmem.so\n") && !told.output.contains(':'), "{told:?}");

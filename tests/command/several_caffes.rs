@@ -1,4 +1,4 @@
-//! A process that has several Caffes, or closes one: each call reaches the function that it reaches without the library of names.
+//! A process that has several Caffes, or closes one: each call reaches the function that it reaches without libsyncedmem_net.so.
 
 use crate::caffe_like::*;
 use crate::take_over::OPTIMISED;
@@ -109,7 +109,7 @@ fn workshop() -> Workshop {
     workshop
 }
 
-/// The same with the library of names as without, and the standard error.
+/// The same with libsyncedmem_net.so as without, and the standard error.
 #[track_caller]
 fn is_the_same(workshop: &Workshop, options: &[&str], words: &str, expected: &str) -> String {
     let program: Vec<&str> = ["./program"].into_iter().chain(words.split(' ')).collect();

@@ -312,7 +312,7 @@ fn where_the_system_forbids_to_change_code_nothing_is_changed_and_the_reason_is_
 }
 
 pub fn both_libraries() -> String {
-    format!("{}:{}", command_file().with_file_name("libsyncedmem_names.so").display(), library())
+    format!("{}:{}", command_file().with_file_name("libsyncedmem_net.so").display(), library())
 }
 
 /// The program under a debugger or a checker that starts it, with both libraries preloaded.

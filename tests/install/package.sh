@@ -146,7 +146,7 @@ variables=$("$root/scripts/real-caffe" --print)
 eval "$variables"
 step "checking $tree.tar.gz and what goes with it"
 check "library, command and the library that names layers need nothing newer than glibc $floor" \
-  older_than_floor "$library" "$tree/bin/syncedmem" "$tree/lib/libsyncedmem_names.so"
+  older_than_floor "$library" "$tree/bin/syncedmem" "$tree/lib/libsyncedmem_net.so"
 check "has the soname" has_soname
 check "needs the C library and the process's unwinder, and nothing else" needs_only_c_library_and_unwinder
 check "brings no unwinder of its own" brings_no_unwinder

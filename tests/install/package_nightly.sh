@@ -111,14 +111,14 @@ dockerfile_serves() {
     grep ' construct=[1-9]' /tmp/calls"
 }
 lintian_is_content() {
-  # Its authors have no address, the library of names is preloaded by its path, and stack traces need symbols.
+  # Its authors have no address, libsyncedmem_net.so is preloaded by its path, and stack traces need symbols.
   lintian --fail-on error \
     --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog,sharedobject-in-library-directory-missing-soname,unstripped-binary-or-object "$out"/*_amd64.deb
 }
 runs_on_arm() {
   local arm
   arm=$out/$(name aarch64)
-  older_than_floor "$arm/bin/syncedmem" "$arm/lib/libsyncedmem.so.$version" "$arm/lib/libsyncedmem_names.so"
+  older_than_floor "$arm/bin/syncedmem" "$arm/lib/libsyncedmem.so.$version" "$arm/lib/libsyncedmem_net.so"
   qemu-aarch64-static -L /usr/aarch64-linux-gnu "$arm/bin/syncedmem" doctor --library "$arm/lib" | tee "$work/doctor"
   grep -F "$arm/lib/libsyncedmem.so.$version" "$work/doctor"
   "$tools/bin/python" -m ziglang cc -target "aarch64-linux-gnu.$floor" -o "$work/opens-arm" "$root/tests/install/opens.c" -ldl

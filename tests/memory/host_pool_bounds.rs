@@ -165,7 +165,7 @@ fn a_value_without_meaning_or_effect_is_reported_once_and_the_default_holds() {
         ("SYNCEDMEM_POOL_AGE", "soon", "SYNCEDMEM_POOL_AGE=soon is not a number of seconds; using 10"),
         ("SYNCEDMEM_POOL_BUDGET", "1.5G", "SYNCEDMEM_POOL_BUDGET=1.5G is not a number of bytes"),
         ("SYNCEDMEM_TAKE_OVER", "yes", "SYNCEDMEM_TAKE_OVER=yes is not one of 0 1; using 0"),
-        ("SYNCEDMEM_SHARE", "all", "SYNCEDMEM_SHARE=all has no effect without libsyncedmem_names.so"),
+        ("SYNCEDMEM_SHARE", "all", "SYNCEDMEM_SHARE=all has no effect without libsyncedmem_net.so"),
         ("SYNCEDMEM_PINNED_LIMIT", "-1", "SYNCEDMEM_PINNED_LIMIT=-1 is not a number of bytes"),
     ] {
         let errors = alone(&[("SYNCEDMEM_POOL_AGE", ""), (variable, value)], || {

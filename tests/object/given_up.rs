@@ -1,4 +1,4 @@
-//! Objects that gave up their contents, and objects that share memory as the library of layer names has them do it.
+//! Objects that gave up their contents, and objects that share memory as libsyncedmem_net.so has them do it.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;

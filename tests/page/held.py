@@ -20,7 +20,7 @@ ROLES = {
 
 
 def layer_and_role(name: str | None) -> tuple[str, str] | None:
-    """What a name of libsyncedmem_names.so says."""
+    """What a name of libsyncedmem_net.so says."""
     if name is None:
         return None
     if match := HISTORY.fullmatch(name):

@@ -29,7 +29,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("crates/core", &[]),
     ("crates/caffemodel", &["syncedmem-core"]),
     ("crates/driver-conformance", &[]),
-    ("crates/layer-names", &["syncedmem-caffe-file", "syncedmem-core", "syncedmem-trace"]),
+    ("crates/net", &["syncedmem-caffe-file", "syncedmem-core", "syncedmem-trace"]),
     ("crates/simulated-cuda", &[]),
     ("crates/trace", &["syncedmem-core"]),
     ("crates/trace-reader", &["syncedmem-core", "syncedmem-trace"]),

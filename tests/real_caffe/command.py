@@ -54,7 +54,7 @@ def a_training_under_run_is_the_same_and_is_accounted_for(checks: Checks) -> str
     assert made == ended == calls["construct"], f"made {made}, ended {ended}, and {calls['construct']} were constructed"
     holders = re.findall(r"^ +[\d.]+ [KM]iB +[\d.]+ %  (.*)$", text.partition("by holder\n")[2], re.M)
     assert any("norm1 internal" in holder for holder in holders), f"the holders are {holders}"
-    assert "libsyncedmem_names" not in text, "the library of names is no place in a program"
+    assert "libsyncedmem_net" not in text, "libsyncedmem_net.so is no place in a program"
     return f"{made} objects, {len(holders)} holders"
 
 

@@ -19,8 +19,8 @@ SEQUENCES = 60
 
 
 def preloaded(checks: Checks, names: Path | None = None) -> str:
-    """`names`: another library of names."""
-    names = names or checks.command.parent / "libsyncedmem_names.so"
+    """`names`: another libsyncedmem_net.so."""
+    names = names or checks.command.parent / "libsyncedmem_net.so"
     # The loader goes on without a library that is not there, and nothing would be shared.
     assert names.exists(), names
     return f"{names}:{checks.library}"

@@ -21,7 +21,7 @@ SEQUENCES = 500
 ITERATIONS = (1000, 10000)
 # More than a process's memory differs from run to run, in KiB.
 NOISE = 2048
-# A fault, its file in crates/layer-names/src/sharing, and what becomes of which words there.
+# A fault, its file in crates/net/src/sharing, and what becomes of which words there.
 FAULTS = (
     (
         "contents die one layer too early",
@@ -55,7 +55,7 @@ def hundreds_of_random_sequences_compute_the_same(checks: Checks) -> str:
 
 
 def with_fault(checks: Checks, number: int) -> Path:
-    """A library of names with that fault."""
+    """A libsyncedmem_net.so with that fault."""
     _, file, words, fault = FAULTS[number]
     copy = checks.folder / "faulty"
     shutil.rmtree(copy, ignore_errors=True)
@@ -64,14 +64,14 @@ def with_fault(checks: Checks, number: int) -> Path:
         if (ROOT / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name)
-    source = copy / "crates/layer-names/src/sharing" / file
+    source = copy / "crates/net/src/sharing" / file
     text = source.read_text()
     assert text.count(words) == 1, f"{file} has {words} {text.count(words)} times"
     source.write_text(text.replace(words, fault))
     target = checks.folder / "faulty-target"
-    build = ["cargo", "build", "--quiet", "--package", "syncedmem-layer-names", "--target-dir", str(target)]
+    build = ["cargo", "build", "--quiet", "--package", "syncedmem-net", "--target-dir", str(target)]
     subprocess.run(build, cwd=copy, check=True)
-    return target / "debug/libsyncedmem_names.so"
+    return target / "debug/libsyncedmem_net.so"
 
 
 def deliberate_faults_are_found(checks: Checks) -> str:

@@ -12,7 +12,7 @@ pub fn command_file() -> &'static PathBuf {
         let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into()));
         // Cargo's tests leave an older library where the command finds it.
         let packages =
-            ["syncedmem", "syncedmem-command", "syncedmem-layer-names"].map(|package| format!("--package={package}"));
+            ["syncedmem", "syncedmem-command", "syncedmem-net"].map(|package| format!("--package={package}"));
         build.args(["build", "--quiet"]).args(packages).arg("--target-dir").arg(&target);
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
         assert!(build.status().is_ok_and(|status| status.success()), "the command does not build");

@@ -1,4 +1,4 @@
-//! The functions of nets, blobs and solvers that libsyncedmem_names.so wraps, in a Caffe that calls its own functions directly: a jump at the
+//! The functions of nets, blobs and solvers that libsyncedmem_net.so wraps, in a Caffe that calls its own functions directly: a jump at the
 //! entry of each leads to the wrapper, which calls the original. The instructions that the jump overwrites are executed elsewhere.
 
 use std::ffi::CStr;

@@ -29,7 +29,7 @@ pub struct Jump {
     length: usize,
 }
 
-/// The place of a jump. libsyncedmem_names.so passes its own to libsyncedmem.
+/// The place of a jump. libsyncedmem_net.so passes its own to libsyncedmem.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Site {

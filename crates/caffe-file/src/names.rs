@@ -39,7 +39,7 @@ pub const ACCESSORS: usize = 4;
 /// The destructors in [`FUNCTIONS`], complete and base. A compiler may leave out one of them.
 pub const DESTRUCTORS: [usize; 2] = [4, 5];
 
-/// Functions of nets, solvers and blobs that libsyncedmem_names.so wraps. A file with nets has one of the first two.
+/// Functions of nets, solvers and blobs that libsyncedmem_net.so wraps. A file with nets has one of the first two.
 pub const HOOKS: [&CStr; 22] = [
     c"_ZN5caffe3NetIfE4InitERKNS_12NetParameterE",
     c"_ZN5caffe3NetIdE4InitERKNS_12NetParameterE",

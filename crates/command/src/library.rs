@@ -61,11 +61,11 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     })
 }
 
-/// The path of libsyncedmem_names.so: beside the library or, in a build folder, beside this command.
-pub fn names(library: &Path) -> Option<PathBuf> {
+/// The path of libsyncedmem_net.so: beside the library or, in a build folder, beside this command.
+pub fn net(library: &Path) -> Option<PathBuf> {
     let command = std::env::current_exe().ok();
     let beside = [Some(library), command.as_deref()].into_iter().flatten();
-    beside.map(|file| file.with_file_name("libsyncedmem_names.so")).find(|names| names.is_file())
+    beside.map(|file| file.with_file_name("libsyncedmem_net.so")).find(|file| file.is_file())
 }
 
 fn installed() -> Option<PathBuf> {

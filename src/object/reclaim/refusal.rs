@@ -1,5 +1,5 @@
 //! What an allocation failed at, and for whom, for the trace.
-#![expect(unsafe_code, reason = "a function of libsyncedmem_names.so is called")]
+#![expect(unsafe_code, reason = "a function of libsyncedmem_net.so is called")]
 
 use std::ffi::c_void;
 use std::mem::transmute;
@@ -11,13 +11,13 @@ use crate::platform::limits::{self, Usage};
 use crate::platform::loaded;
 use crate::state::flags::{self, TRACE};
 
-/// Lets libsyncedmem_names.so, if it is there, name the layers of a net that is being made. The caller holds no lock.
+/// Lets libsyncedmem_net.so, if it is there, name the layers of a net that is being made. The caller holds no lock.
 pub fn name_layers() {
     if !flags::has(TRACE) {
         return;
     }
     if let Some(found) = loaded::find(c"_ZN9syncedmem11name_layersEv") {
-        // SAFETY: libsyncedmem_names.so gives this name this signature.
+        // SAFETY: libsyncedmem_net.so gives this name this signature.
         let name_layers = unsafe { transmute::<*mut c_void, extern "C" fn()>(found.as_ptr()) };
         name_layers();
     }

@@ -25,9 +25,11 @@ struct Found {
 /// caffe::Layer<float>::SetUp (libcaffe.so.1)`.
 pub fn text_of(frames: &[usize]) -> Place {
     /// The functions of this library wrap Caffe's.
-    const NAMES: &str = "libsyncedmem_names.";
-    let mut found =
-        frames.iter().filter_map(|&address| find(address)).filter(|found| !found.object.as_ref().starts_with(NAMES));
+    const NET_LIBRARY: &str = "libsyncedmem_net.";
+    let mut found = frames
+        .iter()
+        .filter_map(|&address| find(address))
+        .filter(|found| !found.object.as_ref().starts_with(NET_LIBRARY));
     let Some(innermost) = found.next() else { return Place::of(format_args!("code that no loaded file has")) };
     let mut rest = found;
     let caller = if innermost.is_glue() { rest.find(|found| !found.is_glue()) } else { None };

@@ -56,7 +56,7 @@ struct Most {
 }
 
 impl Arenas {
-    /// Takes the steps of a net, as libsyncedmem_names.so notes them. Returns whether the text was such a note.
+    /// Takes the steps of a net, as libsyncedmem_net.so notes them. Returns whether the text was such a note.
     pub fn net(&mut self, text: &str) -> bool {
         let Some(text) = text.strip_prefix("\tsteps\t-\t") else { return false };
         let mut words = text.split('\t');

@@ -232,7 +232,7 @@ fn end_of_word(name: &str, from: usize) -> usize {
     from + rest.char_indices().find(is_other).map_or(rest.len(), |(at, _)| at)
 }
 
-/// The role of memory, read from the names that libsyncedmem_names.so gives: `fc6 weights gradient`.
+/// The role of memory, read from the names that libsyncedmem_net.so gives: `fc6 weights gradient`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Data,

@@ -1,4 +1,4 @@
-//! The memory that --share saved, or would save, from the notes that libsyncedmem_names.so writes after passes.
+//! The memory that --share saved, or would save, from the notes that libsyncedmem_net.so writes after passes.
 
 use std::collections::HashMap;
 

@@ -115,8 +115,8 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     if !is_given("SYNCEDMEM_TAKE_OVER") && doctor::is_to_be_taken_over(&options.program) {
         environment.push(("SYNCEDMEM_TAKE_OVER", "1".into()));
     }
-    let names = if options.no_names { None } else { library::names(&library) };
-    environment.push(("LD_PRELOAD", preload(names.iter().chain([&library]))?));
+    let net = if options.no_names { None } else { library::net(&library) };
+    environment.push(("LD_PRELOAD", preload(net.iter().chain([&library]))?));
     let recordings = Recordings::begin(options.trace.as_deref())?;
     environment.push(("SYNCEDMEM_TRACE", recordings.setting()));
     let is_kept = !options.report && (options.quiet || options.trace.is_some());

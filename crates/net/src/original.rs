@@ -125,7 +125,7 @@ impl Only {
 pub fn of_caller(number: usize, this: *const c_void) -> Original {
     ONLY[number].get().or_else(|| find(number, this)).unwrap_or_else(|| {
         let symbol = symbol(number).to_string_lossy();
-        eprintln!("libsyncedmem_names.so: {symbol} is in no other loaded file; run without names (--no-names)");
+        eprintln!("libsyncedmem_net.so: {symbol} is in no other loaded file; run without names (--no-names)");
         std::process::abort()
     })
 }

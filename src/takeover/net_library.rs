@@ -1,4 +1,4 @@
-//! libsyncedmem_names.so, which also needs jumps at the entries of functions of nets and solvers.
+//! libsyncedmem_net.so, which also needs jumps at the entries of functions of nets and solvers.
 #![expect(unsafe_code, reason = "a function of another library is called")]
 
 use std::ffi::{CStr, c_char};
@@ -21,7 +21,7 @@ type InFront = unsafe extern "C" fn(
     &mut [Site; HOOKS.len()],
 ) -> usize;
 
-pub struct Names {
+pub struct NetLibrary {
     in_front: InFront,
     /// Addresses of `HOOKS`; 0 where the library has no such function.
     hooks: [usize; HOOKS.len()],
@@ -29,15 +29,15 @@ pub struct Names {
     pub functions: [usize; FUNCTIONS.len()],
 }
 
-impl Names {
-    pub fn find() -> Option<Names> {
+impl NetLibrary {
+    pub fn find() -> Option<NetLibrary> {
         loaded::find_map(|object| {
             let symbols = object.symbols()?;
             let find = |name: &CStr| symbols.find(name).map_or(0, |function| function.addr().get());
             let in_front = symbols.find(c"_ZN9syncedmem8in_frontEPKcmPKhmPKmPNS_4SiteE")?;
-            // SAFETY: libsyncedmem_names.so gives this name this signature.
+            // SAFETY: libsyncedmem_net.so gives this name this signature.
             let in_front = unsafe { std::mem::transmute::<*mut std::ffi::c_void, InFront>(in_front.as_ptr()) };
-            Some(Names { in_front, hooks: HOOKS.map(find), functions: FUNCTIONS.map(find) })
+            Some(NetLibrary { in_front, hooks: HOOKS.map(find), functions: FUNCTIONS.map(find) })
         })
     }
 
