@@ -61,7 +61,7 @@ impl Name {
     /// # Safety
     /// `set_path` has succeeded, and the name does not change while the string lives.
     pub unsafe fn as_c_str(&self) -> &CStr {
-        // SAFETY: atomic bytes have the layout of bytes. By the caller, `set_path` has ended them with NUL, and they stay.
+        // SAFETY: atomic bytes have the layout of bytes; the caller of `as_c_str` guarantees their NUL, and that they stay.
         unsafe { CStr::from_ptr(self.0.as_ptr().cast()) }
     }
 }

@@ -13,7 +13,7 @@ use super::segment;
 pub unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
     // All linkers use this encoding: a signed 4-byte offset from its own position.
     const VERSION_AND_ENCODING: [u8; 2] = [1, 0x1b];
-    // SAFETY: the caller guarantees the mapping, and only the loader ever writes to these tables.
+    // SAFETY: the caller of `have_handlers` guarantees the mapping, and only the loader ever writes to these tables.
     let read = |address, bytes| unsafe { segment::read(headers, base, address, bytes) };
     let section = headers.iter().find(|header| header.p_type == PT_GNU_EH_FRAME)?;
     let begin = base.wrapping_add(section.p_vaddr as usize);
