@@ -2,9 +2,9 @@
 //!
 //! A handle serves one call at a time; idle handles are kept for the next call in their context.
 #![expect(unsafe_code, reason = "foreign functions, found by name")]
+#![expect(clippy::too_many_arguments, reason = "the parameters are those of cuBLAS's functions")]
 
 use std::ffi::{CStr, c_int, c_void};
-use std::mem::transmute;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -35,69 +35,37 @@ pub struct BlasFailure {
     pub status: c_int,
 }
 
-/// Declares the table, its resolution, and for each function a method that returns a `Result`.
-macro_rules! entry_points {
-    ($($symbol:ident as $name:ident($($argument:ident: $type:ty),*);)*) => {
-        struct Functions {
-            $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
-        }
-
-        impl Functions {
-            /// `None` if a function is missing.
-            ///
-            /// # Safety
-            /// `library` is a loaded cuBLAS.
-            unsafe fn of(library: *mut c_void) -> Option<Functions> {
-                Some(Functions {
-                    $($name: {
-                        const NAME: &str = concat!(stringify!($symbol), "\0");
-                        // SAFETY: the handle stays open, and the name is NUL-terminated.
-                        let function = unsafe { libc::dlsym(library, NAME.as_ptr().cast()) };
-                        if function.is_null() {
-                            return None;
-                        }
-                        // SAFETY: the caller of `of` passes a cuBLAS, in which cublas_api.h gives the name this signature.
-                        unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(function) }
-                    },)*
-                })
-            }
-
-            $(/// # Safety
-            /// The arguments fulfil the contract of cuBLAS for this function.
-            #[allow(clippy::too_many_arguments, reason = "the parameters are those of cuBLAS's function")]
-            unsafe fn $name(&self, $($argument: $type),*) -> Result<(), BlasFailure> {
-                let _cancel_guard = CancelGuard::begin();
-                // SAFETY: the caller of this method fulfils cuBLAS's contract.
-                match unsafe { (self.$name)($($argument),*) } {
-                    0 => Ok(()),
-                    status => Err(BlasFailure { call: stringify!($symbol), status }),
-                }
-            })*
-        }
-    };
-}
-
 type Handle = *mut c_void;
 
 entry_points! {
-    cublasCreate_v2 as create(handle: *mut Handle);
-    cublasDestroy_v2 as destroy(handle: Handle);
-    cublasSasum_v2 as sasum(handle: Handle, count: c_int, x: u64, step: c_int, result: *mut f32);
-    cublasDasum_v2 as dasum(handle: Handle, count: c_int, x: u64, step: c_int, result: *mut f64);
-    cublasSdot_v2 as sdot(
-        handle: Handle, count: c_int, x: u64, step_x: c_int, y: u64, step_y: c_int, result: *mut f32
-    );
-    cublasDdot_v2 as ddot(
-        handle: Handle, count: c_int, x: u64, step_x: c_int, y: u64, step_y: c_int, result: *mut f64
-    );
-    cublasSscal_v2 as sscal(handle: Handle, count: c_int, factor: *const f32, x: u64, step: c_int);
-    cublasDscal_v2 as dscal(handle: Handle, count: c_int, factor: *const f64, x: u64, step: c_int);
-    cublasSaxpy_v2 as saxpy(
-        handle: Handle, count: c_int, factor: *const f32, x: u64, step_x: c_int, y: u64, step_y: c_int
-    );
-    cublasDaxpy_v2 as daxpy(
-        handle: Handle, count: c_int, factor: *const f64, x: u64, step_x: c_int, y: u64, step_y: c_int
-    );
+    Functions fails with BlasFailure;
+    required {
+        cublasCreate_v2 as create(handle: *mut Handle);
+        cublasDestroy_v2 as destroy(handle: Handle);
+        cublasSasum_v2 as sasum(handle: Handle, count: c_int, x: u64, step: c_int, result: *mut f32);
+        cublasDasum_v2 as dasum(handle: Handle, count: c_int, x: u64, step: c_int, result: *mut f64);
+        cublasSdot_v2 as sdot(
+            handle: Handle, count: c_int, x: u64, step_x: c_int, y: u64, step_y: c_int, result: *mut f32
+        );
+        cublasDdot_v2 as ddot(
+            handle: Handle, count: c_int, x: u64, step_x: c_int, y: u64, step_y: c_int, result: *mut f64
+        );
+        cublasSscal_v2 as sscal(handle: Handle, count: c_int, factor: *const f32, x: u64, step: c_int);
+        cublasDscal_v2 as dscal(handle: Handle, count: c_int, factor: *const f64, x: u64, step: c_int);
+        cublasSaxpy_v2 as saxpy(
+            handle: Handle, count: c_int, factor: *const f32, x: u64, step_x: c_int, y: u64, step_y: c_int
+        );
+        cublasDaxpy_v2 as daxpy(
+            handle: Handle, count: c_int, factor: *const f64, x: u64, step_x: c_int, y: u64, step_y: c_int
+        );
+    }
+    optional {}
+}
+
+impl Functions {
+    fn check(&self, call: &'static str, status: c_int) -> Result<(), BlasFailure> {
+        if status == 0 { Ok(()) } else { Err(BlasFailure { call, status }) }
+    }
 }
 
 /// The library stays loaded until the process ends.
@@ -131,7 +99,7 @@ fn search() -> Option<Functions> {
         // SAFETY: the name is NUL-terminated; its initialisers are cuBLAS's own.
         let library = unsafe { libc::dlopen(name.as_ptr(), flags) };
         // SAFETY: `dlopen` found it by a soname of cuBLAS.
-        if library.is_null() { None } else { unsafe { Functions::of(library) } }
+        if library.is_null() { None } else { unsafe { Functions::resolve(load::find_in(library)) }.ok() }
     })
 }
 

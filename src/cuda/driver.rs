@@ -6,7 +6,6 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::marker::PhantomData;
-use std::mem::transmute;
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
@@ -15,65 +14,9 @@ use cudarc::driver::sys::{
 
 use super::{process, status};
 use crate::error::{self, DriverFailure, Error};
-use crate::platform::cancel_guard::CancelGuard;
-
-/// Declares the table, its resolution, and a method for each entry. An optional entry's method returns `None` if the
-/// driver is too old.
-macro_rules! entry_points {
-    (
-        required { $($(#[$attribute:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)* }
-        optional { $($(#[$attribute_2:meta])* $symbol_2:ident as $name_2:ident($($argument_2:ident: $type_2:ty),*);)* }
-    ) => {
-        pub struct Driver {
-            $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
-            $($name_2: Option<unsafe extern "C" fn($($type_2),*) -> c_int>,)*
-        }
-
-        impl Driver {
-            /// The error names the first function that is missing.
-            ///
-            /// # Safety
-            /// `find` returns the CUDA driver's function of a name.
-            pub unsafe fn resolve(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<Driver, &'static str> {
-                let find = |name: &str| CStr::from_bytes_with_nul(name.as_bytes()).ok().and_then(&find);
-                Ok(Driver {
-                    $($name: {
-                        let function = find(concat!(stringify!($symbol), "\0")).ok_or(stringify!($symbol))?;
-                        // SAFETY: the caller's `find` returned the driver's function, which has this signature in CUDA's headers.
-                        unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(function) }
-                    },)*
-                    $($name_2: find(concat!(stringify!($symbol_2), "\0")).map(|function| {
-                        // SAFETY: the caller's `find` returned the driver's function, which has this signature in CUDA's headers.
-                        unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($type_2),*) -> c_int>(function) }
-                    }),)*
-                })
-            }
-
-            $($(#[$attribute])*
-            /// # Safety
-            /// The arguments fulfil the contract of the CUDA Driver API for this function.
-            pub unsafe fn $name(&self, $($argument: $type),*) -> Result<(), DriverFailure> {
-                let _cancel_guard = CancelGuard::begin();
-                // SAFETY: the caller of this method fulfils the API's contract.
-                let status = unsafe { (self.$name)($($argument),*) };
-                self.check(stringify!($symbol), status)
-            })*
-
-            $($(#[$attribute_2])*
-            /// # Safety
-            /// The arguments fulfil the contract of the CUDA Driver API for this function.
-            unsafe fn $name_2(&self, $($argument_2: $type_2),*) -> Option<Result<(), DriverFailure>> {
-                let function = self.$name_2?;
-                let _cancel_guard = CancelGuard::begin();
-                // SAFETY: the caller of this method fulfils the API's contract.
-                let status = unsafe { function($($argument_2),*) };
-                Some(self.check(stringify!($symbol_2), status))
-            })*
-        }
-    };
-}
 
 entry_points! {
+    Driver fails with DriverFailure;
     required {
         cuInit as init(flags: c_uint);
         cuDeviceGetCount as device_count(count: *mut c_int);

@@ -34,18 +34,23 @@ pub fn version() -> c_int {
 pub fn load() -> Result<Driver, WhyNot> {
     let _cancel_guard = CancelGuard::begin();
     let library = open()?;
-    let find = |name: &CStr| {
-        // SAFETY: the handle stays open, and the name is NUL-terminated.
-        let address = unsafe { libc::dlsym(library, name.as_ptr()) };
-        (!address.is_null()).then_some(address)
-    };
-    check_version(find)?;
+    let find = find_in(library);
+    check_version(&find)?;
     // SAFETY: only the CUDA driver has the library's name.
     let driver = unsafe { Driver::resolve(find) }.map_err(WhyNot::NoFunction)?;
     driver.describe_statuses();
     start(&driver)?;
     process::watch_exit();
     Ok(driver)
+}
+
+/// Finds the functions of a library that stays open.
+pub fn find_in(library: *mut c_void) -> impl Fn(&CStr) -> Option<*mut c_void> {
+    move |name| {
+        // SAFETY: the callers never close the handle, and the name is NUL-terminated.
+        let address = unsafe { libc::dlsym(library, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    }
 }
 
 pub fn is_temporary(why: WhyNot) -> bool {

@@ -9,6 +9,9 @@
 //! The first device operation, or the first host block in GPU mode, looks for the driver.
 #![expect(unsafe_code, reason = "the driver is asked for the names of devices")]
 
+#[macro_use]
+mod entry_points;
+
 pub mod capture;
 pub mod context;
 #[cfg(feature = "blob")]
