@@ -186,7 +186,7 @@ impl Rate {
 
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.1} %", self.part as f64 / self.of.max(1) as f64 * 100.0)
+        write!(f, "{:.1} %", percent(self.part, self.of))
     }
 }
 

@@ -69,7 +69,7 @@ impl Recording {
     /// Returns the place of the text.
     pub fn text(&self, topic: Topic, number: u64, text: &[u8]) -> u32 {
         let bytes = text::entry_bytes(text.len());
-        let place = header::reserve_text(&self.header, bytes as u64, LAYOUT.texts).expect("bytes for a text") as usize;
+        let place = header::reserve_text(&self.header, bytes as u64, LAYOUT.texts).expect("space for a text") as usize;
         text::write(&self.texts[place / 8..(place + bytes) / 8], topic, number, text);
         place as u32
     }
