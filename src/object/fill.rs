@@ -45,7 +45,9 @@ impl SyncedMemory {
         start();
         // Must come before the claim: it may call Caffe's code.
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
-        let (claim, now) = self.claim_finished()?;
+        let mut claim = self.claim_always()?;
+        self.finish(&mut claim)?;
+        let now = self.now()?;
         recorder::record(self.subject(), || What::Accessed { side: Side::Host, access });
         let (_, step) = self.step(Operation::Access(access, Side::Host))?;
         let (next, new) = self.with_host_block(now.with(step.next), Fill::Nothing, Source { pinned, reuse: None })?;

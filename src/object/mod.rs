@@ -163,12 +163,6 @@ impl SyncedMemory {
         self.claim(Blocking::Yes).map_err(refused)
     }
 
-    fn claim_finished(&self) -> Result<(Claim<'static>, ObjectState), Error> {
-        let mut claim = self.claim_always()?;
-        self.finish(&mut claim)?;
-        Ok((claim, self.now()?))
-    }
-
     fn publish(&self, claim: Claim<'_>, state: ObjectState) {
         self.publish_with(claim, state, |_| ());
     }
