@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use syncedmem_core::address_hash::{AddressMap, address_map};
 use syncedmem_core::head::Side;
 
-use super::driver::allocation::Allocation;
+use super::driver::source::Allocation;
 use super::mapping::Mapping;
 use crate::error::Cause;
 use crate::platform::sync::{Lock, locked_static};
@@ -120,11 +120,12 @@ pub fn keep(address: NonNull<c_void>, block: Block) -> Result<Option<Block>, Cau
 }
 
 /// What to do with a block that its object frees.
+#[derive(Clone, Copy)]
 pub enum Freed {
     /// It has no entry.
     Unknown,
     /// Another object holds a block at the address: a reset of the device has ended the one to free.
-    Anothers,
+    Anothers(Allocation),
     /// The caller gives it back to its maker; the object asked for so many bytes.
     Of(Maker, usize),
 }
@@ -133,8 +134,8 @@ pub fn free(address: NonNull<c_void>, holder: usize) -> Freed {
     with(|table| {
         let Some(block) = table.get(address) else { return Freed::Unknown };
         let (maker, bytes) = (block.maker, block.bytes);
-        if matches!(maker, Maker::Driver(_) | Maker::DeviceArena(_)) && block.holder != holder {
-            return Freed::Anothers;
+        if let Some(anothers) = block.allocation().filter(|_| block.holder != holder) {
+            return Freed::Anothers(anothers);
         }
         table.remove(address);
         Freed::Of(maker, bytes)

@@ -7,12 +7,12 @@ use std::ptr::NonNull;
 use cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS as PAGEABLE_MEMORY_ACCESS;
 use syncedmem_core::head::Side;
 use syncedmem_core::kind::Kind;
-use syncedmem_trace::event::What;
 
 use super::arena::device::{self as arena, Place};
-use super::blocks::{self, Freed};
-use super::driver::allocation::Allocation;
-use super::driver::allocator::{self, Allocated, Request};
+use super::blocks::{self, Freed, Maker};
+use super::driver::allocator::{self, Request};
+use super::driver::source::Allocation;
+use super::observed::{self, Found};
 use crate::cuda;
 use crate::cuda::capture::RelaxedCapture;
 use crate::cuda::context::{self, Context, ContextGuard};
@@ -56,27 +56,23 @@ pub fn lend(
     })
 }
 
-/// Also records the allocation, which `span` timed, and the fill.
+/// Fills the new block with `value`.
 fn filled(
     driver: &Driver,
-    Allocated { address, room, origin }: Allocated,
+    found: Found,
     subject: Subject,
     value: Option<u8>,
     span: Span,
 ) -> Result<NonNull<c_void>, Error> {
-    let (kind, block) = (Kind::Device, address.addr().get() as u64);
-    span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
-    if let Some(value) = value {
-        let span = recorder::begin(c"fill device side", subject.bytes);
+    let address = found.address;
+    let fill = value.map(|value| {
         // SAFETY: the block is new, and has that many bytes.
-        if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), value, subject.bytes) } {
-            recorder::freed(subject, kind, room, address);
-            // SAFETY: no object refers to it yet.
-            unsafe { free(address, subject.object) };
-            return Err(failure.into());
-        }
-        span.end(subject, || What::Filled { side: Side::Device, bytes: subject.bytes as u64 });
-    }
+        move |bytes| unsafe { driver.fill(driver::address(address.as_ptr()), value, bytes) }
+    });
+    observed::made(found, Kind::Device, subject, span, fill).inspect_err(|_| {
+        // SAFETY: no object refers to the block yet.
+        unsafe { free(address, subject.object) }
+    })?;
     Ok(address)
 }
 
@@ -97,7 +93,11 @@ pub fn zero(driver: &Driver, block: NonNull<c_void>, from: usize, bytes: usize) 
 /// No thread refers to the block any more, and no copy in flight uses it.
 #[cold]
 pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
-    match blocks::free(address, holder) {
+    let known = blocks::free(address, holder);
+    if let Freed::Of(Maker::Driver(block) | Maker::DeviceArena(block), _) | Freed::Anothers(block) = known {
+        observed::freed(address, holder, || (Kind::Device, block.room));
+    }
+    match known {
         // SAFETY: the caller of `free` guarantees that nothing uses the block.
         Freed::Of(maker, bytes) => unsafe { super::give_back(address, maker, bytes) },
         // An inlined original got it from `cudaMalloc`.
@@ -107,7 +107,7 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
                 let _ = unsafe { free_unknown(driver, address) };
             }
         }
-        Freed::Anothers => {}
+        Freed::Anothers(_) => {}
     }
 }
 

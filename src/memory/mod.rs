@@ -7,9 +7,10 @@ pub(crate) mod cache;
 pub(crate) mod device;
 pub(crate) mod driver;
 pub(crate) mod host;
-pub(crate) mod host_usage;
+pub(crate) mod limit;
 pub(crate) mod malloc;
 pub(crate) mod mapping;
+mod observed;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

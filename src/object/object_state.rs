@@ -4,13 +4,9 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use syncedmem_core::head::Side;
-use syncedmem_core::kind::Kind;
 
 use crate::error::Error;
-use crate::memory::blocks;
 use crate::memory::{device, host};
-use crate::observe::recorder::{self, Subject};
-use crate::state::flags;
 use crate::state::step::Contents;
 use crate::state::word::Word;
 
@@ -85,9 +81,6 @@ impl Detached {
     /// The blocks are not used any more, and no copy in flight needs them.
     #[inline]
     pub unsafe fn free(self) {
-        if flags::is_observed() {
-            self.record();
-        }
         if let Some(block) = self.host {
             // SAFETY: the caller guarantees it.
             unsafe { host::free(block) };
@@ -109,21 +102,6 @@ impl Detached {
                 // SAFETY: the caller guarantees it.
                 unsafe { self.free() };
                 Err(error)
-            }
-        }
-    }
-
-    #[cold]
-    fn record(&self) {
-        if let Some(host) = &self.host {
-            let driver = blocks::find(host.address).filter(|_| host.pinned);
-            let (kind, bytes) = driver.map_or((Kind::Pageable, host.bytes), |(it, _)| (Kind::Pinned, it.room));
-            recorder::freed(Subject { object: host.holder, bytes: 0 }, kind, bytes, host.address);
-        }
-        // A block without an entry is another implementation's.
-        if let Some((address, object)) = self.device {
-            if let Some((allocation, _)) = blocks::find(address) {
-                recorder::freed(Subject { object, bytes: 0 }, Kind::Device, allocation.room, address);
             }
         }
     }

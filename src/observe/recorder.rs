@@ -4,8 +4,7 @@
 //! An event takes a lock only for new space of the trace and for a new call site. A caller may have claimed an object, and
 //! holds no lock.
 
-use std::ffi::{CStr, c_void};
-use std::ptr::NonNull;
+use std::ffi::CStr;
 // This is not loom's type: a model has no signals.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -92,11 +91,6 @@ pub fn record(subject: Subject, what: impl FnOnce() -> What) {
         let what = what();
         record_at(moment(), 0, subject, what);
     }
-}
-
-#[inline]
-pub fn freed(subject: Subject, kind: Kind, bytes: usize, address: NonNull<c_void>) {
-    record(subject, || What::Freed { kind, bytes: bytes as u64, block: address.addr().get() as u64 });
 }
 
 #[cold]

@@ -6,7 +6,7 @@ use crate::abi::arguments::{one_of, out};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
-use crate::memory::cache::budget;
+use crate::memory::limit;
 use crate::object::trim;
 use crate::settings;
 
@@ -109,5 +109,5 @@ pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t
 /// Writes to `*bytes` how many bytes may be page-locked in all.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pinned_limit(bytes: *mut usize) -> syncedmem_status_t {
-    entry!(out(bytes), |bytes| bytes.set(budget::pinned_limit() as usize))
+    entry!(out(bytes), |bytes| bytes.set(limit::pinned_limit() as usize))
 }

@@ -26,9 +26,10 @@ use crate::error::Error;
 use crate::memory::blocks::{self, Block, Maker};
 use crate::memory::cache::device::give_back_near;
 use crate::memory::cache::device::idle::IdleBlocks;
-use crate::memory::driver::allocation::Allocation;
-use crate::memory::driver::allocator::{self, Allocated, Request};
+use crate::memory::driver::allocator::{self, Request};
 use crate::memory::driver::deferred;
+use crate::memory::driver::source::Allocation;
+use crate::memory::observed::Found;
 use crate::platform::sync::this_thread;
 use crate::platform::text::warn_once;
 
@@ -85,7 +86,7 @@ pub fn lend(
     guard: &ContextGuard<'_>,
     (bytes, holder): (usize, usize),
     place: Place,
-) -> Result<Option<Allocated>, Error> {
+) -> Result<Option<Found>, Error> {
     let Some(room) = bytes.checked_next_multiple_of(ALIGNMENT) else { return Ok(None) };
     let id = guard.context_id()?;
     let (address, allocation) = loop {
@@ -103,7 +104,7 @@ pub fn lend(
         give_back(address, allocation);
         return Ok(None);
     }
-    Ok(Some(Allocated { address, room: bytes, origin: Origin::Arena }))
+    Ok(Some(Found { address, room: bytes, origin: Origin::Arena, undefined: bytes }))
 }
 
 /// Adds a chunk to the thread's arena, or notes that the driver has none.

@@ -12,9 +12,8 @@ use syncedmem_core::head::Side;
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Origin;
 
-use super::allocation::Allocation;
 use super::deferred;
-use super::source::{self, Identity};
+use super::source::{self, Allocation, Identity};
 use crate::cuda::capture::{self, RelaxedCapture};
 use crate::cuda::context::{Context, ContextGuard};
 use crate::cuda::driver::{self, Driver, Stream};
@@ -23,8 +22,9 @@ use crate::cuda::streams::{self, StreamEvents};
 use crate::cuda::{driver_in_use, status};
 use crate::error::{Cause, DriverFailure, Error};
 use crate::memory::blocks::{self, Block, Maker};
-use crate::memory::cache::budget;
 use crate::memory::cache::device::{self, idle::IdleBlocks};
+use crate::memory::limit;
+use crate::memory::observed::Found;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -37,15 +37,7 @@ pub struct Request {
     pub pending_on_legacy: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Allocated {
-    pub address: NonNull<c_void>,
-    /// Its bytes: up to an eighth more than requested.
-    pub room: usize,
-    pub origin: Origin,
-}
-
-pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> Result<Allocated, Error> {
+pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> Result<Found, Error> {
     let Request { side, bytes, holder, pending_on_legacy } = request;
     let device = guard.device()?;
     let idle = device::take(driver, guard, side, bytes);
@@ -70,7 +62,7 @@ pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> 
             return Err(Error::OutOfMemory { side, asked: bytes, cause });
         }
     }
-    Ok(Allocated { address, room: allocation.room, origin })
+    Ok(Found { address, room: allocation.room, origin, undefined: bytes })
 }
 
 pub fn fresh(
@@ -81,12 +73,12 @@ pub fn fresh(
 ) -> Result<(NonNull<c_void>, Allocation), Error> {
     let Request { side, bytes, pending_on_legacy, .. } = request;
     device::make_room(driver, guard, device, side, bytes);
-    if side == Side::Host && !budget::admit_pinned(bytes) {
-        if budget::could_admit_pinned(bytes, device::idle(Kind::Pinned)) {
+    if side == Side::Host && !limit::admit_pinned(bytes) {
+        if limit::could_admit_pinned(bytes, device::idle(Kind::Pinned)) {
             device::give_back_near(Kind::Pinned);
         }
-        if !budget::admit_pinned(bytes) {
-            let cause = Cause::PinnedLimit(budget::pinned_limit());
+        if !limit::admit_pinned(bytes) {
+            let cause = Cause::PinnedLimit(limit::pinned_limit());
             return Err(Error::OutOfMemory { side, asked: bytes, cause });
         }
     }
@@ -106,7 +98,7 @@ pub fn fresh(
         Ok(address) => address,
         Err(failure) => {
             if side == Side::Host {
-                budget::withdraw_pinned(bytes);
+                limit::withdraw_pinned(bytes);
             }
             let is_full = failure.status == status::OUT_OF_MEMORY && side == Side::Device;
             return Err(if is_full { out_of_memory(driver, device, bytes) } else { failure.into() });

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use syncedmem_core::text::Bytes;
 
-use super::allocation::Allocation;
+use super::source::Allocation;
 use crate::cuda::driver::Driver;
 use crate::cuda::status;
 use crate::error::{DriverFailure, Error};

@@ -1,4 +1,3 @@
-pub mod allocation;
 pub mod allocator;
 pub(crate) mod deferred;
 pub mod source;

@@ -9,20 +9,22 @@ mod pageable;
 mod pinned;
 
 use std::cell::UnsafeCell;
+use std::convert::Infallible;
 use std::ffi::c_void;
 use std::panic::catch_unwind;
 use std::ptr::NonNull;
 
 use syncedmem_core::head::Side;
 use syncedmem_core::kind::Kind;
-use syncedmem_trace::event::{Origin, What};
+use syncedmem_trace::event::Origin;
 
 use super::arena::device::Place;
 use super::arena::host as arena;
 use super::blocks::{self, Block, Freed, Maker};
 use super::cache::{self, host::Kept};
-use super::host_usage;
+use super::limit;
 use super::malloc::{ALIGNMENT, SMALL, aligned};
+use super::observed::{self, Found};
 use crate::error::{Cause, Error};
 use crate::observe::recorder::{self, Span, Subject};
 use crate::platform::limits;
@@ -39,17 +41,6 @@ pub struct HostMemory {
     pub address: NonNull<c_void>,
     pub owned: bool,
     pub pinned: bool,
-}
-
-/// As it was allocated.
-#[derive(Clone, Copy, Debug)]
-pub struct Found {
-    pub address: NonNull<c_void>,
-    /// Bytes: as requested, or for a page-locked one up to an eighth more.
-    pub room: usize,
-    pub origin: Origin,
-    /// So many first bytes; the others are zeros.
-    pub undefined: usize,
 }
 
 /// The address of blocks without bytes.
@@ -89,7 +80,7 @@ pub fn allocate(request: Request) -> Result<HostMemory, Error> {
     let pinned = request.pinned;
     let title = if pinned { c"allocate pinned" } else { c"allocate pageable" };
     let span = recorder::begin(title, bytes);
-    host_usage::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
+    limit::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
     if let (true, Some(limit)) = (pinned, settings::host_limit()) {
         // The bytes are counted already; an idle block may serve them.
         pageable::fit_under(limit.saturating_add(bytes as u64));
@@ -97,79 +88,51 @@ pub fn allocate(request: Request) -> Result<HostMemory, Error> {
     if pinned {
         if let Some(found) = pinned::allocate(request) {
             // SAFETY: a new block of at least `bytes`.
-            return Ok(unsafe { ready(found, request, true, span) });
+            return Ok(unsafe { ready(found, request, Kind::Pinned, span) });
         }
     }
-    match pageable::allocate(request) {
-        Ok(found) => {
-            host_usage::added(bytes);
-            // SAFETY: as above.
-            Ok(unsafe { ready(found, request, false, span) })
-        }
-        Err(cause) => {
-            host_usage::withdraw(bytes);
-            Err(out_of_memory(bytes, cause))
-        }
-    }
+    let found = pageable::allocate(request).map_err(|cause| {
+        limit::withdraw(bytes);
+        out_of_memory(bytes, cause)
+    })?;
+    limit::added(bytes);
+    // SAFETY: a new block of `bytes`.
+    Ok(unsafe { ready(found, request, Kind::Pageable, span) })
 }
 
 /// A block of the thread's arena. `None`: [`allocate`] has one, or the error.
 pub fn lend(request: Request, place: Place) -> Option<HostMemory> {
     let bytes = request.bytes;
     let span = recorder::begin(c"lend", bytes);
-    host_usage::admit(bytes).ok()?;
+    limit::admit(bytes).ok()?;
     let lent = arena::lend(bytes, place).filter(|&address| {
         let kept = blocks::keep(address, Block::new(Maker::Arena, bytes, request.holder));
         kept.inspect_err(|_| arena::give_back(address)).is_ok()
     });
     let Some(address) = lent else {
-        host_usage::withdraw(bytes);
+        limit::withdraw(bytes);
         return None;
     };
-    host_usage::added(bytes);
+    limit::added(bytes);
     let found = Found { address, room: bytes, origin: Origin::Arena, undefined: bytes };
     // SAFETY: a new block of `bytes`.
-    Some(unsafe { ready(found, request, false, span) })
+    Some(unsafe { ready(found, request, Kind::Pageable, span) })
 }
 
-/// Also records the allocation, which `span` timed, and the fill.
+/// Fills the block if the request says so.
 ///
 /// # Safety
 /// The block has the requested bytes, writable, and only the caller knows it.
 #[inline]
-unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> HostMemory {
-    if span.is_measured() {
-        // SAFETY: the caller guarantees it.
-        unsafe { fill_and_record(found, request, pinned, span) };
-    } else if request.zeroed {
-        drop(span);
-        let _range = recorder::begin(c"fill host side", request.bytes);
-        // SAFETY: the caller guarantees it.
-        unsafe { fill(found.address, found.undefined.min(request.bytes)) };
-    }
-    HostMemory { address: found.address, owned: true, pinned }
-}
-
-/// # Safety
-/// As for [`ready`].
-#[cold]
-unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, span: Span) {
-    let Request { bytes, zeroed, holder, .. } = request;
-    let Found { address, room, origin, undefined } = found;
-    let subject = Subject { object: holder, bytes };
-    let kind = if pinned { Kind::Pinned } else { Kind::Pageable };
-    // A new mapping holds zeros already; in a small block `small` has written them.
-    let is_filled = zeroed && (undefined > 0 || bytes <= SMALL);
-    let (room, block) = (room as u64, address.addr().get() as u64);
-    span.end(subject, || What::Allocated { kind, bytes: room, block, origin });
-    if zeroed {
-        let span = recorder::begin(c"fill host side", bytes);
-        // SAFETY: the caller guarantees it.
-        unsafe { fill(address, undefined.min(bytes)) };
-        if is_filled {
-            span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
-        }
-    }
+unsafe fn ready(found: Found, request: Request, kind: Kind, span: Span) -> HostMemory {
+    let subject = Subject { object: request.holder, bytes: request.bytes };
+    let write = |bytes| {
+        // SAFETY: the caller of `ready` guarantees that the block has these bytes, and that no other thread knows it.
+        unsafe { fill(found.address, bytes) };
+        Ok::<_, Infallible>(())
+    };
+    let Ok(()) = observed::made(found, kind, subject, span, request.zeroed.then_some(write));
+    HostMemory { address: found.address, owned: true, pinned: kind == Kind::Pinned }
 }
 
 /// A pageable block of 1 to [`BRIEF`] bytes, while host memory has no limit and nothing is observed. `None`: [`allocate`]
@@ -188,7 +151,7 @@ fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
             // SAFETY: a new block of `bytes`.
             unsafe { fill(address, undefined) };
         }
-        host_usage::added(bytes);
+        limit::added(bytes);
         Some(address)
     };
     catch_unwind(allocate).ok().flatten()
@@ -216,20 +179,26 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
         return;
     }
     let known = if pinned || blocks::may_know(address) { blocks::free(address, holder) } else { Freed::Unknown };
+    observed::freed(address, holder, || match known {
+        Freed::Of(Maker::Driver(driver), _) => (Kind::Pinned, driver.room),
+        Freed::Anothers(driver) if pinned => (Kind::Pinned, driver.room),
+        Freed::Of(_, bytes) => (Kind::Pageable, bytes),
+        Freed::Anothers(_) | Freed::Unknown => (Kind::Pageable, bytes),
+    });
     match known {
         // SAFETY: an inlined original took it from `cudaMallocHost`; the caller of `free` gave it up.
         Freed::Unknown if pinned => _ = unsafe { pinned::caffe_free(address) },
         Freed::Unknown => {
-            host_usage::removed(bytes);
+            limit::removed(bytes);
             // SAFETY: without an entry it came from malloc's family; the caller of `free` gave it up.
             unsafe { cache::host::free(Kept::Malloc(address), bytes) };
         }
-        Freed::Anothers if pinned => pinned::freed(bytes),
-        Freed::Anothers => {}
+        Freed::Anothers(_) if pinned => pinned::freed(bytes),
+        Freed::Anothers(_) => {}
         Freed::Of(maker, bytes) => {
             match maker {
                 Maker::Driver(_) => pinned::freed(bytes),
-                _ => host_usage::removed(bytes),
+                _ => limit::removed(bytes),
             }
             // SAFETY: the caller of `free` gave the block up, and its entry is removed.
             unsafe { super::give_back(address, maker, bytes) };

@@ -6,26 +6,26 @@ use std::ptr::NonNull;
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Origin;
 
-use super::{Found, Request, fill};
+use super::{Request, fill};
 use crate::error::Cause;
 use crate::memory::blocks::{self, Block, Maker};
 use crate::memory::cache::{self, host::Kept};
-use crate::memory::host_usage;
+use crate::memory::limit;
 use crate::memory::malloc::{SMALL, TINY, aligned};
 use crate::memory::mapping::{MAPPED_FROM, Mapping};
+use crate::memory::observed::Found;
 use crate::settings;
 
 /// With zeros if `zeroed` and they cost nothing extra.
 #[inline]
 pub fn allocate(request: Request) -> Result<Found, Cause> {
-    let Request { bytes, zeroed, aligned: is_aligned, .. } = request;
+    let Request { bytes, aligned: is_aligned, .. } = request;
     if bytes <= SMALL {
-        let address = if is_aligned { aligned(bytes) } else { small(bytes, zeroed) }.ok_or(Cause::System)?;
+        let address = if is_aligned { aligned(bytes) } else { small(bytes, false) }.ok_or(Cause::System)?;
         if settings::host_limit().is_some() {
             make_room(bytes);
         }
-        let undefined = if zeroed && !is_aligned { 0 } else { bytes };
-        return Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined });
+        return Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined: bytes });
     }
     large(request)
 }
@@ -96,7 +96,7 @@ pub fn make_room(bytes: usize) {
 fn surplus(bytes: usize) -> Option<Mapping> {
     let limit = settings::host_limit();
     // Under a limit `admit` has counted the bytes already.
-    let in_use = host_usage::held() + if limit.is_none() { bytes as u64 } else { 0 };
+    let in_use = limit::held() + if limit.is_none() { bytes as u64 } else { 0 };
     let mapping = cache::host::surplus(in_use, blocks::spare());
     if let Some(limit) = limit {
         fit_under(limit);
@@ -107,7 +107,7 @@ fn surplus(bytes: usize) -> Option<Mapping> {
 /// Frees idle blocks until held and idle memory together fit the limit.
 #[cold]
 pub fn fit_under(limit: u64) {
-    let left = limit.saturating_sub(host_usage::held());
+    let left = limit.saturating_sub(limit::held());
     let pinned = cache::device::idle(Kind::Pinned);
     cache::host::reduce_to(left.saturating_sub(pinned));
     if pinned > left {

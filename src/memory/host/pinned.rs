@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use syncedmem_core::head::Side;
 
-use super::{Found, Request};
+use super::Request;
 use crate::cuda::{self, context};
 use crate::error::Error;
-use crate::memory::driver::allocator::{self, Allocated};
-use crate::memory::host_usage;
+use crate::memory::driver::allocator;
+use crate::memory::limit;
+use crate::memory::observed::Found;
 use crate::observe::recorder::Subject;
 use crate::platform::text::warn_once;
 
@@ -27,16 +28,14 @@ pub fn allocate(request: Request) -> Option<Found> {
         let request = allocator::Request { side: Side::Host, bytes, holder, pending_on_legacy: false };
         context::for_new_block(driver, |guard| allocator::allocate(driver, guard, request))
     };
-    let block = or_pageable(Subject { object: holder, bytes }, attempt);
-    let Allocated { address, room, origin, .. } = block?;
-    Some(Found { address, room, origin, undefined: bytes })
+    or_pageable(Subject { object: holder, bytes }, attempt)
 }
 
 /// A block of so many bytes goes back to the driver.
 #[cold]
 pub fn freed(bytes: usize) {
     REFUSED_FROM.store(usize::MAX, Relaxed);
-    host_usage::withdraw(bytes);
+    limit::withdraw(bytes);
 }
 
 /// It gets no entry in the table, because the caller may free it by `cudaFreeHost`.

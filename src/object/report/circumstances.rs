@@ -7,7 +7,7 @@ use syncedmem_core::text::Bytes;
 
 use crate::error::{Cause, Error};
 use crate::memory::blocks::{self, Held};
-use crate::memory::host_usage;
+use crate::memory::limit;
 use crate::platform::limits;
 use crate::settings;
 
@@ -38,7 +38,7 @@ impl fmt::Display for Circumstances {
 }
 
 fn on_host(f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let held = Bytes(host_usage::held());
+    let held = Bytes(limit::held());
     if settings::host_limit().is_some() {
         write!(f, "; libsyncedmem holds {held} of host memory")?;
     } else {

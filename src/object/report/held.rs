@@ -5,7 +5,7 @@ use syncedmem_core::kind::Kind;
 use syncedmem_trace::account::Account;
 
 use crate::memory::blocks;
-use crate::memory::host_usage;
+use crate::memory::limit;
 use crate::observe::{control, recorder};
 use crate::settings;
 use crate::state::flags::{self, ACCOUNT};
@@ -14,11 +14,11 @@ use crate::state::flags::{self, ACCOUNT};
 pub fn held(kind: Kind) -> u64 {
     let pinned = || blocks::held(Side::Host).bytes;
     match kind {
-        // With a limit, `host_usage` counts both kinds of host memory, as objects asked for it.
+        // With a limit, `limit` counts both kinds of host memory, as objects asked for it.
         Kind::Pageable if settings::host_limit().is_some() => {
-            host_usage::held().saturating_sub(blocks::held(Side::Host).asked)
+            limit::held().saturating_sub(blocks::held(Side::Host).asked)
         }
-        Kind::Pageable => host_usage::held() + host_usage::held_in_small_blocks(),
+        Kind::Pageable => limit::held() + limit::held_in_small_blocks(),
         Kind::Pinned => pinned(),
         Kind::Device => blocks::held(Side::Device).bytes,
     }
@@ -39,6 +39,6 @@ pub fn keep_account(wanted: bool) {
     }
     control::set(ACCOUNT, wanted);
     if begins {
-        host_usage::begin_account();
+        limit::begin_account();
     }
 }

@@ -17,7 +17,7 @@ faults=(
   'an access gives the pointer of the other side' src/object/access.rs
   '0,/Ok(state.pointer(side))/s//Ok(state.pointer(if crate::fault(N) { side.other() } else { side }))/'
   'half of the zeros on the device are left out' src/memory/device.rs
-  's/driver.fill(driver::address(address.as_ptr()), value, subject.bytes)/driver.fill(driver::address(address.as_ptr()), value, if crate::fault(N) { subject.bytes.div_ceil(2) } else { subject.bytes })/'
+  's/driver.fill(driver::address(address.as_ptr()), value, bytes)/driver.fill(driver::address(address.as_ptr()), value, if crate::fault(N) { bytes.div_ceil(2) } else { bytes })/'
   'a copy is left out' src/copy/mod.rs
   '0,/    unsafe { driver.copy(to, from, bytes) }?;/s//    if !crate::fault(N) { unsafe { driver.copy(to, from, bytes) }?; }/'
   'half of the bytes are copied' src/copy/mod.rs
@@ -29,9 +29,9 @@ faults=(
   'the device counts as current before its copy' src/state/step.rs
   's/^        _ if head.is_current(side) => Contents::Current,/&\n        (Access::Read, Head::AtCpu) if crate::fault(N) \&\& matches!(side, Side::Device) => Contents::Undefined,/'
   'zeros on the device are left out' src/memory/device.rs
-  's/^    if let Some(value) = fill {/    if let (Some(value), false) = (fill, crate::fault(N)) {/'
+  's/^    let fill = value.map(|value| {/    let fill = value.filter(|_| !crate::fault(N)).map(|value| {/'
   'zeros in page-locked memory are left out' src/memory/host/mod.rs
-  's/^    } else if request.zeroed {/    } else if request.zeroed \&\& !crate::fault(N) {/'
+  's/request.zeroed.then_some(write)/(request.zeroed \&\& !crate::fault(N)).then_some(write)/'
   'a page-locked block is freed by free()' src/memory/host/mod.rs
   's/^        Freed::Of(maker, bytes) => {/&\n            if let (true, Maker::Driver(_)) = (crate::fault(N), maker) { unsafe { libc::free(address.as_ptr()) }; return; }/'
   'a device block has half of its bytes' src/memory/driver/source.rs

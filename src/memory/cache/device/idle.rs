@@ -12,7 +12,7 @@ use crate::cuda::MOST_DEVICES;
 use crate::cuda::driver::Driver;
 use crate::memory::cache::bins::{Idle, Store, Turn};
 use crate::memory::cache::budget::{self, Peak};
-use crate::memory::driver::allocation::Allocation;
+use crate::memory::driver::source::Allocation;
 use crate::platform::sync::{ForkLock, ForkStep, Lock, locked_static};
 use crate::settings;
 
