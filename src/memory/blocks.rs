@@ -21,9 +21,9 @@ use crate::state::flags::{self, SHARING};
 
 pub struct Block {
     pub maker: Maker,
-    /// As the object asked for them.
+    /// The size that the object requested.
     pub bytes: usize,
-    /// The object's address.
+    /// Address of the object that owns the block.
     pub holder: usize,
 }
 
@@ -32,9 +32,9 @@ pub enum Maker {
     Mapping(Mapping),
     /// On the device, or page-locked.
     Driver(Allocation),
-    /// A thread's arena lent it.
+    /// A span of a thread's arena on the host.
     Arena,
-    /// A thread's arena on the device lent it, out of a block of the driver's.
+    /// A span of a thread's arena on the device, inside this allocation of the driver.
     DeviceArena(Allocation),
 }
 
@@ -43,7 +43,7 @@ impl Block {
         Block { maker, bytes, holder }
     }
 
-    /// Bytes of a mapping behind the object's.
+    /// Bytes of a mapping beyond those that the object requested.
     fn spare(&self) -> u64 {
         match self.maker {
             Maker::Mapping(mapping) => mapping.room().saturating_sub(self.bytes) as u64,
@@ -76,7 +76,7 @@ locked_static! {
 /// The sum of the blocks' `spare`.
 static SPARE: AtomicU64 = AtomicU64::new(0);
 
-/// `work` does not call the driver, and takes no lock.
+/// `work` must not call the driver or take a lock.
 pub fn with<R>(work: impl FnOnce(&mut Table) -> R) -> R {
     TABLE.with(work)
 }
@@ -98,7 +98,7 @@ impl Table {
         self.blocks.iter().map(|(&address, block)| (address, block))
     }
 
-    /// Also returns the block that was at the address: other code has freed it.
+    /// Returns the block that had the address before: other code has freed it.
     pub fn insert(&mut self, address: NonNull<c_void>, block: Block) -> Result<Option<Block>, Cause> {
         self.blocks.try_reserve(1).map_err(|_| Cause::Bookkeeping)?;
         let gone = self.remove(address);
@@ -114,7 +114,7 @@ impl Table {
     }
 }
 
-/// Also returns the block that was at the address: other code has freed it.
+/// [`Table::insert`], under the lock.
 pub fn keep(address: NonNull<c_void>, block: Block) -> Result<Option<Block>, Cause> {
     with(|table| table.insert(address, block))
 }
@@ -122,11 +122,11 @@ pub fn keep(address: NonNull<c_void>, block: Block) -> Result<Option<Block>, Cau
 /// What to do with a block that its object frees.
 #[derive(Clone, Copy)]
 pub enum Freed {
-    /// It has no entry.
+    /// The block has no entry: malloc's family made it, or an inlined original.
     Unknown,
-    /// Another object holds a block at the address: a reset of the device has ended the one to free.
+    /// Another object owns a block at the address: a reset of the device has ended the one to free.
     Anothers(Allocation),
-    /// The caller gives it back to its maker; the object asked for so many bytes.
+    /// The caller gives the block back to its maker. The number is the size that the object requested.
     Of(Maker, usize),
 }
 
@@ -149,12 +149,12 @@ pub fn may_know(address: NonNull<c_void>) -> bool {
     key(address) % SMALLEST_PAGE == 0 || flags::has(SHARING)
 }
 
-/// The bytes of mappings behind those that objects asked for.
+/// Bytes of mappings beyond those that objects requested.
 pub fn spare() -> u64 {
     SPARE.load(Relaxed)
 }
 
-/// A block of the driver's, and the address of the object that holds it.
+/// The allocation of a block of the driver, and the address of the object that owns it.
 pub fn find(address: NonNull<c_void>) -> Option<(Allocation, usize)> {
     with(|table| {
         let block = table.get(address)?;
@@ -162,7 +162,7 @@ pub fn find(address: NonNull<c_void>) -> Option<(Allocation, usize)> {
     })
 }
 
-/// Changes what is known of a block of the driver's.
+/// Changes the entry of a block of the driver. `None`: there is no such entry.
 pub fn change<R>(address: NonNull<c_void>, change: impl FnOnce(&mut Allocation) -> R) -> Option<R> {
     with(|table| match table.get_mut(address) {
         Some(Block { maker: Maker::Driver(allocation) | Maker::DeviceArena(allocation), .. }) => {
@@ -176,14 +176,14 @@ pub fn set_pending_on_legacy(address: NonNull<c_void>, pending_on_legacy: bool) 
     change(address, |allocation| allocation.pending_on_legacy = pending_on_legacy);
 }
 
-/// The driver's blocks of one side that objects hold.
+/// Blocks of the driver at one side that objects own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
     pub blocks: usize,
     pub bytes: u64,
-    /// Bytes that the objects asked for.
+    /// Bytes that the objects requested.
     pub asked: u64,
-    /// The objects' addresses, and the blocks' bytes.
+    /// Addresses of objects, and bytes of their blocks.
     pub largest: [(usize, usize); 3],
 }
 

@@ -1,4 +1,4 @@
-//! Fills are ordered as `cudaMemset` on the legacy default stream.
+//! Device blocks. Fills are ordered as `cudaMemset` on the legacy default stream.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_void};
@@ -34,7 +34,7 @@ pub fn allocate(driver: &Driver, bytes: usize, fill: Fill, holder: usize) -> Res
     })
 }
 
-/// A block of the thread's arena. `None`: [`allocate`] has one, or the error.
+/// Takes a block from the thread's arena. `None`: call [`allocate`], which succeeds or returns the error.
 pub fn lend(
     driver: &Driver,
     bytes: usize,
@@ -42,7 +42,7 @@ pub fn lend(
     holder: usize,
     place: Place,
 ) -> Result<Option<NonNull<c_void>>, Error> {
-    /// As a `float` and as a `double` NaN.
+    /// A NaN as a `float` and as a `double`.
     const JUNK: u8 = 0xff;
     context::for_new_block(driver, |guard| {
         let value = match fill {
@@ -76,7 +76,7 @@ fn filled(
     Ok(address)
 }
 
-/// Fills so many bytes of a block with zeros.
+/// Fills `bytes` of a block with zeros, starting at byte `from`.
 #[cold]
 pub fn zero(driver: &Driver, block: NonNull<c_void>, from: usize, bytes: usize) -> Result<(), Error> {
     let address = driver::address(block.as_ptr());
@@ -87,7 +87,7 @@ pub fn zero(driver: &Driver, block: NonNull<c_void>, from: usize, bytes: usize) 
     Ok(())
 }
 
-/// A block that a reset has ended is left alone, even if another object has got its address.
+/// Does nothing for a block that a reset has ended, even if another object has a block at its address now.
 ///
 /// # Safety
 /// No thread refers to the block any more, and no copy in flight uses it.
@@ -112,13 +112,13 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
 }
 
 /// # Safety
-/// As for `free`.
+/// Nothing uses the block, as in [`free`].
 unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     let address = driver::address(address.as_ptr());
     let Some((context, _)) = pointer::location(driver, address)? else { return Ok(()) };
     let _guard = ContextGuard::enter(driver, context.unwrap_or(Context::NONE))?;
     let _relaxed = RelaxedCapture::begin(driver);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller of `free_unknown` guarantees that nothing uses the block.
     unsafe { driver.mem_free(address) }
 }
 
@@ -132,7 +132,7 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
     if owner.is_some_and(|owner| owner != holder) {
         return Err(Error::DeviceReset);
     }
-    // Also of another object's block: its context may be gone, and a driver follows stale handles.
+    // Query the allocation even for another object's block: its context may be gone, and a driver follows stale handles.
     match (allocation.enter(driver, address)?, owner) {
         (Some(guard), _) => Ok((guard, Some(allocation))),
         (None, Some(_)) => enter_another(driver, address, &allocation),
@@ -140,21 +140,21 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
     }
 }
 
-/// As [`enter`], if the recorded block is gone. A block that begins at its address is an inlined original's, which had
-/// freed the recorded one.
+/// [`enter`] for a recorded block that is gone. If a block begins at its address, an inlined original freed the recorded one and
+/// allocated that.
 fn enter_another<'d>(driver: &'d Driver, address: NonNull<c_void>, gone: &Allocation) -> Result<Entered<'d>, Error> {
     let number = driver::address(address.as_ptr());
     let begins_there = matches!(pointer::range(driver, number), Ok(Some((start, _))) if start == number);
-    // Meanwhile the driver may have given the address to another object.
+    // The driver may have given the address to another object since.
     if !begins_there || !allocator::forget(address, gone) {
         return Err(Error::DeviceReset);
     }
     Ok((enter_unknown(driver, address)?, None))
 }
 
-/// Memory of a pool or of virtual memory management has no context: then its device's primary one becomes current, or
-/// if that is unknown, the one for a new block. The driver takes an address that it does not know for the host's, and a copy there can end
-/// the process: this function refuses such an address, unless the device reaches the host's memory.
+/// Memory of a pool or of virtual memory management has no context: the primary context of its device becomes current, or, if that is
+/// unknown, the context for a new block. The driver takes an unknown address for one of the host, and a copy there can end the
+/// process: this function refuses such an address, unless the device reaches the host's memory.
 fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGuard<'_>, Error> {
     let location = pointer::location(driver, driver::address(address.as_ptr()));
     let guard = match location {

@@ -1,4 +1,5 @@
-//! Where a block comes from and goes.
+//! Blocks of memory for objects, in layers: the system and the driver are the sources, `cache` keeps freed blocks for reuse, `limit`
+//! counts, and `observed` records. Small blocks bypass these layers while no flag is set (`host::allocate_small`).
 #![expect(unsafe_code, reason = "blocks are freed")]
 
 pub(crate) mod arena;
@@ -18,15 +19,15 @@ use std::ptr::NonNull;
 use blocks::Maker;
 use cache::host::Kept;
 
-/// Gives a block of so many bytes back to its maker, or keeps it for the next object.
+/// Gives a block of `bytes` back to its maker, or keeps it in a cache.
 ///
 /// # Safety
-/// The block has no entry in the table any more, and nothing uses it.
+/// The block's entry was removed from the table, and nothing uses the block.
 unsafe fn give_back(address: NonNull<c_void>, maker: Maker, bytes: usize) {
     match maker {
         // SAFETY: the caller of `give_back` guarantees that nothing uses the block.
         Maker::Mapping(mapping) => unsafe { cache::host::free(Kept::Mapped(mapping), bytes) },
-        // SAFETY: as for a mapping.
+        // SAFETY: the caller of `give_back` guarantees that nothing uses the block.
         Maker::Driver(allocation) => unsafe { driver::allocator::give_back(address, allocation) },
         Maker::Arena => arena::host::give_back(address),
         Maker::DeviceArena(allocation) => arena::device::give_back(address, allocation),

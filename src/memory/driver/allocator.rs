@@ -1,7 +1,7 @@
-//! Blocks of the driver's for objects.
+//! Blocks that the driver allocates for objects.
 //!
 //! ```text
-//! blocks (held)  →  cache::device (idle)  →  deferred (frees that failed)  →  allocation (given back)  →  source (allocated)
+//! blocks (in use)  →  cache::device (idle)  →  deferred (frees that failed)  →  source (allocate, free)
 //! ```
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
@@ -33,7 +33,7 @@ pub struct Request {
     pub bytes: usize,
     /// The object's address.
     pub holder: usize,
-    /// The caller fills the block on that stream.
+    /// The caller fills the block on the legacy default stream.
     pub pending_on_legacy: bool,
 }
 
@@ -50,14 +50,14 @@ pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> 
     match blocks::keep(address, Block::new(Maker::Driver(allocation), bytes, holder)) {
         Ok(gone) => {
             IdleBlocks::of(side).add_use(&allocation);
-            // Other code has freed a block that was recorded here: the driver hands out no address twice.
+            // Other code has freed the recorded block: the driver returns no address twice.
             if let Some(Block { maker: Maker::Driver(gone), .. }) = gone {
                 IdleBlocks::of(gone.side).end_use(&gone);
                 gone.withdraw();
             }
         }
         Err(cause) => {
-            // SAFETY: no object refers to it yet.
+            // SAFETY: no object refers to the block yet.
             let _ = unsafe { allocation.give_back(driver, address) };
             return Err(Error::OutOfMemory { side, asked: bytes, cause });
         }
@@ -87,7 +87,7 @@ pub fn fresh(
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             deferred::offer_near(driver, device);
             if side == Side::Host {
-                // For device memory `object::reclaim` makes room.
+                // `object::reclaim` frees idle device memory.
                 device::give_back_near(Kind::Pinned);
             }
             source::allocate(driver, side, bytes)
@@ -112,11 +112,11 @@ pub fn fresh(
     Ok((address, Allocation { side, context, device, room: bytes, pending_on_legacy, identity, behind }))
 }
 
-/// Keeps a block that its object gave up, as an idle one, or frees it. A block that the driver refuses is offered to it again. At exit and
-/// in a forked child nothing is done.
+/// Keeps a block that its object has freed as an idle one, or frees it. If the driver refuses to free it, `deferred` tries again later.
+/// Does nothing at exit and in a forked child.
 ///
 /// # Safety
-/// The block has no entry in the table any more. No thread refers to it, and no copy in flight uses it.
+/// The block's entry was removed from the table. No thread refers to the block, and no copy in flight uses it.
 pub unsafe fn give_back(address: NonNull<c_void>, allocation: Allocation) {
     IdleBlocks::of(allocation.side).end_use(&allocation);
     let Some(driver) = driver_in_use() else { return };
@@ -124,28 +124,28 @@ pub unsafe fn give_back(address: NonNull<c_void>, allocation: Allocation) {
     unsafe { device::keep_or_free(driver, address, allocation) };
 }
 
-/// Page-locked memory without an entry in the table, in the current context.
+/// Allocates page-locked memory in the current context, without an entry in the table.
 pub fn allocate_unrecorded(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
     let _relaxed = RelaxedCapture::begin(driver);
     source::allocate(driver, Side::Host, bytes)
 }
 
 /// # Safety
-/// It came from [`allocate_unrecorded`], and no thread refers to it any more.
+/// The block came from [`allocate_unrecorded`] or `cudaMallocHost`, and no thread refers to it any more.
 pub unsafe fn free_unrecorded(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     let _relaxed = RelaxedCapture::begin(driver);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller of `free_unrecorded` guarantees that nothing uses the block.
     unsafe { source::free(driver, Side::Host, address) }
 }
 
-/// Declares that the present work of `stream` may use the block at `address` of `context`. Both exist.
+/// Declares that work already in `stream` may use the block at `address` of `context`. Stream and context exist.
 pub fn declare(driver: &Driver, address: NonNull<c_void>, context: Context, stream: Stream<'_>) -> Result<(), Error> {
     let guard = ContextGuard::of_stream(driver, stream, context)?;
     capture::refuse_captured_within(driver, &guard, stream)?;
     let event = Event::new(driver, &guard)?;
     event.record(driver, stream).inspect_err(|_| event.destroy(driver))?;
     let event = event.into_context(driver, context)?;
-    // Earlier events may be complete: then there is a place without a wait.
+    // Drop complete events first: then the new one needs no wait.
     let full = blocks::change(address, |allocation| {
         let is_full = allocation.behind.is_full();
         is_full.then(|| std::mem::take(&mut allocation.behind))
@@ -164,7 +164,7 @@ fn add(driver: &Driver, address: NonNull<c_void>, event: Event) {
     left_over.into_iter().for_each(|event| streams::wait(driver, event));
 }
 
-/// Other code has freed `gone`. `false`: another block is at its address.
+/// Removes the entry of `gone`, which other code has freed. `false`: the entry is another block's.
 pub fn forget(address: NonNull<c_void>, gone: &Allocation) -> bool {
     let is_there = |block: &Block| block.allocation().is_some_and(|it| it.identity == gone.identity);
     let removed =

@@ -1,4 +1,4 @@
-//! Blocks that the driver refused to free, and is offered again.
+//! Blocks that the driver refused to free. The library tries to free them again later.
 #![expect(unsafe_code, reason = "blocks are given back")]
 
 use std::ffi::{c_int, c_void};
@@ -18,19 +18,19 @@ use crate::platform::text::warn_once;
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// # Safety
-/// As for [`Allocation::give_back`].
+/// The contract of [`Allocation::give_back`]: nothing uses the block.
 pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, mut allocation: Allocation) {
     // SAFETY: the caller of `give_back_or_leave` guarantees that nothing uses the block.
     match unsafe { allocation.give_back(driver, address) } {
         Ok(()) if COUNT.load(Relaxed) == 0 => {}
-        // A free in this context has succeeded.
+        // A free in this context has succeeded: try the others of the context.
         Ok(()) => {
             let of_context = take(|other| other.context == allocation.context);
             of_context.into_iter().for_each(|(address, one)| offer(driver, address, one));
         }
         Err(failure) => {
             keep(address, allocation);
-            // After a capture a later free gives the block back.
+            // A free after the end of the capture succeeds, so no warning is due.
             if !status::is_capture_error(failure.status) {
                 report_once(&allocation, failure);
             }
@@ -38,7 +38,7 @@ pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, mut 
     }
 }
 
-/// The block leaks without memory for its entry, or if it could not be distinguished from a later one at its address.
+/// Leaks the block if there is no memory for its entry, or if it cannot be distinguished from a later block at its address.
 #[cold]
 fn keep(address: NonNull<c_void>, allocation: Allocation) {
     blocks::with(|table| {
@@ -49,10 +49,10 @@ fn keep(address: NonNull<c_void>, allocation: Allocation) {
     });
 }
 
-/// Offers the blocks of one device again: on others the driver may wait for work.
+/// Tries to free the refused blocks of one device. On other devices the driver may wait for work.
 #[cold]
 pub fn offer_near(driver: &Driver, device: c_int) {
-    // A refused one goes to the end.
+    // A block that is refused again goes to the end of the list.
     for _ in 0..COUNT.load(Relaxed) {
         let Some((address, one)) = take(|allocation| allocation.device == device) else { return };
         offer(driver, address, one);
@@ -69,7 +69,7 @@ fn take(wanted: impl Fn(&Allocation) -> bool) -> Option<(NonNull<c_void>, Alloca
 }
 
 fn offer(driver: &Driver, address: NonNull<c_void>, mut allocation: Allocation) {
-    // SAFETY: no object holds a refused block.
+    // SAFETY: the object of a refused block has freed it.
     if unsafe { allocation.give_back(driver, address) }.is_err() {
         keep(address, allocation);
     }

@@ -17,7 +17,7 @@ use crate::cuda::{pointer, status, synchronize};
 use crate::error::DriverFailure;
 use crate::memory::limit;
 
-/// Uses the current context.
+/// Allocates in the current context.
 pub fn allocate(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
     let mut address = std::ptr::null_mut();
     match side {
@@ -25,10 +25,10 @@ pub fn allocate(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_v
             let mut number = 0;
             // SAFETY: `number` is writable.
             unsafe { driver.mem_alloc(&mut number, bytes) }?;
-            // Never dereferenced on the host.
+            // The host never dereferences it.
             address = std::ptr::without_provenance_mut(number as usize);
         }
-        // For every context. Not write-combined, which the host reads slowly.
+        // PORTABLE: page-locked for every context. Not write-combined, because the host reads that slowly.
         // SAFETY: `address` is writable.
         Side::Host => unsafe { driver.host_alloc(&mut address, bytes, CU_MEMHOSTALLOC_PORTABLE as c_uint) }?,
     }
@@ -42,9 +42,9 @@ pub fn allocate(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_v
 /// [`allocate`] made it for `side`. No thread refers to it any more, and no work on the device uses it.
 pub unsafe fn free(driver: &Driver, side: Side, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     match side {
-        // SAFETY: the caller guarantees that the block is a device block that nothing uses.
+        // SAFETY: the caller of `free` guarantees a device block that nothing uses.
         Side::Device => unsafe { driver.mem_free(driver::address(address.as_ptr())) },
-        // SAFETY: the caller guarantees that the block is a page-locked block that nothing uses.
+        // SAFETY: the caller of `free` guarantees a page-locked block that nothing uses.
         Side::Host => unsafe { driver.host_free(address.as_ptr()) },
     }
 }
@@ -68,25 +68,25 @@ impl Identity {
         Identity { context: guard.context, buffer_id: known.map_or(0, |known| known.id), context_id }
     }
 
-    /// Whether [`Self::is_there`] can find out.
+    /// Whether [`Self::is_there`] can decide.
     pub fn is_certain(&self) -> bool {
         self.buffer_id != 0 || self.context_id != 0
     }
 
-    /// `None` for another context, or if unknown.
+    /// `None`: the allocation is in another context, or the id is unknown.
     pub fn context_id_in(&self, context: Context) -> Option<u64> {
         (self.context == context && self.context_id != 0).then_some(self.context_id)
     }
 
-    /// Whether the allocation at `address` is still this one; `true` if unknown. Asked before its context or events are used:
-    /// a driver follows stale handles, but looks pointers up.
+    /// Whether the allocation at `address` is still this one; `true` if unknown. Call it before you use its context or events: a driver
+    /// follows stale handles, but looks pointers up.
     pub fn is_there(&self, driver: &Driver, address: u64) -> Result<bool, DriverFailure> {
         if !self.is_certain() {
             return Ok(true);
         }
         match pointer::buffer(driver, address)? {
             Some(now) if self.buffer_id != 0 => Ok(now.id == self.buffer_id),
-            // Without a buffer id: memory of the context, which therefore exists. `free` compares the holder, too.
+            // Without a buffer id: the memory is of the context, so the context exists. `blocks::free` compares the owner, too.
             Some(now) if now.context == Some(self.context) => {
                 Ok(ContextGuard::enter(driver, self.context)?.context_id()? == self.context_id)
             }
@@ -100,19 +100,19 @@ pub struct Allocation {
     pub side: Side,
     pub context: Context,
     pub device: c_int,
-    /// Its bytes: up to an eighth more than the object asked for.
+    /// Size in bytes: up to an eighth more than the object requested.
     pub room: usize,
     /// Whether the legacy default stream may still write the block: fills and copies from pageable memory outlast their calls
     /// (CUDA Driver API, "API synchronization behavior").
     pub pending_on_legacy: bool,
     pub identity: Identity,
-    /// They complete before the block is used again.
+    /// Events that must complete before the block is reused.
     pub behind: StreamEvents,
 }
 
 impl Allocation {
-    /// The block's context, now current; `None`: the block is gone. One query where that context is current: its id says that no reset has
-    /// ended it, and its blocks with it.
+    /// Makes the block's context current. `None`: the block is gone. If the context is current already, one query is enough: its id shows
+    /// that no reset has ended the context and its blocks.
     pub fn enter<'d>(
         &self,
         driver: &'d Driver,
@@ -131,7 +131,7 @@ impl Allocation {
         self.identity.is_there(driver, driver::address(address.as_ptr()))
     }
 
-    /// Frees a block behind the streams that were declared, unless a reset has ended it.
+    /// Frees the block after the work of the declared streams, unless a reset has ended it.
     ///
     /// # Safety
     /// The block at `address` is this one. No thread refers to it any more, and no copy in flight uses it.
@@ -145,7 +145,7 @@ impl Allocation {
     }
 
     /// # Safety
-    /// As for [`Self::give_back`].
+    /// The contract of [`Self::give_back`].
     unsafe fn try_to_give_back(&mut self, driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
         if !self.is_alive(driver, address)? {
             return Ok(());
@@ -156,11 +156,11 @@ impl Allocation {
         }
         self.behind.wait(driver)?;
         let _relaxed = RelaxedCapture::begin(driver);
-        // SAFETY: the caller of `give_back` guarantees that nothing uses the block, which is alive.
+        // SAFETY: the caller of `give_back` guarantees that nothing uses the block; `is_alive` has found it.
         unsafe { free(driver, self.side, address) }
     }
 
-    /// Undoes the admission of a block that is not page-locked any more.
+    /// Uncounts a page-locked block that was freed.
     pub fn withdraw(&self) {
         if self.side == Side::Host {
             limit::withdraw_pinned(self.room);

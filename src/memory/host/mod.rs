@@ -1,4 +1,4 @@
-//! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled
+//! Host blocks. Those below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled
 //! in. Larger ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
@@ -31,20 +31,20 @@ use crate::platform::limits;
 use crate::{caffe, settings};
 pub use junk::fill_with_junk;
 
-/// Bytes that take less time to allocate and fill than to wait for another thread.
+/// Up to this many bytes, a block takes less time to allocate and fill than a wait for another thread.
 pub const BRIEF: usize = 64 << 10;
 
-/// As an object holds it.
+/// The host memory of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct HostMemory {
-    /// Also for a block without bytes.
+    /// Non-null even for a block of 0 bytes.
     pub address: NonNull<c_void>,
     pub owned: bool,
     pub pinned: bool,
 }
 
-/// The address of blocks without bytes.
-/// Compat: it is writable, as malloc's block of 0 bytes is in practice: some callers write to it.
+/// The address of blocks of 0 bytes.
+/// Compat: the memory is writable, as malloc's block of 0 bytes is in practice, because some callers write to it.
 #[repr(align(64))]
 struct Nothing(UnsafeCell<[u8; ALIGNMENT]>);
 static NOTHING: Nothing = Nothing(UnsafeCell::new([0; ALIGNMENT]));
@@ -61,7 +61,7 @@ impl Nothing {
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     pub bytes: usize,
-    /// Else the contents are undefined.
+    /// `false`: the contents are undefined.
     pub zeroed: bool,
     /// See [`wants_pinned`].
     pub pinned: bool,
@@ -82,12 +82,12 @@ pub fn allocate(request: Request) -> Result<HostMemory, Error> {
     let span = recorder::begin(title, bytes);
     limit::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
     if let (true, Some(limit)) = (pinned, settings::host_limit()) {
-        // The bytes are counted already; an idle block may serve them.
+        // `admit` has counted the bytes already, and an idle block may serve them.
         pageable::fit_under(limit.saturating_add(bytes as u64));
     }
     if pinned {
         if let Some(found) = pinned::allocate(request) {
-            // SAFETY: a new block of at least `bytes`.
+            // SAFETY: the block is new and has at least `bytes`.
             return Ok(unsafe { ready(found, request, Kind::Pinned, span) });
         }
     }
@@ -96,11 +96,11 @@ pub fn allocate(request: Request) -> Result<HostMemory, Error> {
         out_of_memory(bytes, cause)
     })?;
     limit::added(bytes);
-    // SAFETY: a new block of `bytes`.
+    // SAFETY: the block is new and has `bytes`.
     Ok(unsafe { ready(found, request, Kind::Pageable, span) })
 }
 
-/// A block of the thread's arena. `None`: [`allocate`] has one, or the error.
+/// Takes a block from the thread's arena. `None`: call [`allocate`], which succeeds or returns the error.
 pub fn lend(request: Request, place: Place) -> Option<HostMemory> {
     let bytes = request.bytes;
     let span = recorder::begin(c"lend", bytes);
@@ -115,7 +115,7 @@ pub fn lend(request: Request, place: Place) -> Option<HostMemory> {
     };
     limit::added(bytes);
     let found = Found { address, room: bytes, origin: Origin::Arena, undefined: bytes };
-    // SAFETY: a new block of `bytes`.
+    // SAFETY: the block is new and has `bytes`.
     Some(unsafe { ready(found, request, Kind::Pageable, span) })
 }
 
@@ -135,8 +135,9 @@ unsafe fn ready(found: Found, request: Request, kind: Kind, span: Span) -> HostM
     HostMemory { address: found.address, owned: true, pinned: kind == Kind::Pinned }
 }
 
-/// A pageable block of 1 to [`BRIEF`] bytes, while host memory has no limit and nothing is observed. `None`: [`allocate`]
-/// succeeds or has the error. Catches panics: the path of small objects is outside of the entry points' guard.
+/// Allocates a pageable block of 1 to [`BRIEF`] bytes. Call it only while host memory has no limit and nothing is observed. `None`:
+/// call [`allocate`], which succeeds or returns the error. Catches panics: the path of small objects bypasses the guard of the entry
+/// points.
 #[inline]
 pub fn allocate_small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     if bytes <= SMALL { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
@@ -148,7 +149,7 @@ fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
         let Found { address, undefined, .. } =
             pageable::large(Request { bytes, zeroed, pinned: false, aligned: false, holder: 0 }).ok()?;
         if zeroed {
-            // SAFETY: a new block of `bytes`.
+            // SAFETY: the block is new and has `bytes`.
             unsafe { fill(address, undefined) };
         }
         limit::added(bytes);
@@ -161,18 +162,18 @@ fn out_of_memory(asked: usize, cause: Cause) -> Error {
     Error::OutOfMemory { side: Side::Host, asked, cause }
 }
 
-/// The object no longer refers to it.
+/// A block that its object no longer refers to.
 #[derive(Clone, Copy, Debug)]
 pub struct Owned {
     pub address: NonNull<c_void>,
     pub bytes: usize,
-    /// As the object's word says.
+    /// The flag of the object's word.
     pub pinned: bool,
     pub holder: usize,
 }
 
 /// # Safety
-/// The block came from [`allocate`], or in an inlined original from `malloc` or `cudaMallocHost`. It is not used any more.
+/// The block came from [`allocate`], or from `malloc` or `cudaMallocHost` in an inlined original. Nothing uses it any more.
 #[inline]
 pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     if address == NOTHING.address() {
@@ -210,10 +211,10 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
 /// [`allocate_small`].
 ///
 /// # Safety
-/// As for [`free`].
+/// The contract of [`free`].
 #[inline]
 pub unsafe fn free_small(address: NonNull<c_void>, bytes: usize, holder: usize) {
-    // A small one may be a mapping: the program may have changed the object's size.
+    // A block of few bytes may be a mapping: the program may have changed the object's size.
     if bytes > SMALL || blocks::may_know(address) {
         // SAFETY: the caller of `free_small` gave the block up.
         unsafe { free_medium(Owned { address, bytes, pinned: false, holder }) }
@@ -224,10 +225,10 @@ pub unsafe fn free_small(address: NonNull<c_void>, bytes: usize, holder: usize) 
 }
 
 /// # Safety
-/// As for [`free`].
+/// The contract of [`free`].
 #[inline(never)]
 unsafe fn free_medium(block: Owned) {
-    // After a panic the block is lost.
+    // A panic leaks the block.
     // SAFETY: the caller of `free_small` gave the block up.
     let _ = catch_unwind(|| unsafe { free(block) });
 }
@@ -243,7 +244,7 @@ pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
 /// The block has that many writable bytes, and only the caller knows it.
 #[inline]
 unsafe fn fill(address: NonNull<c_void>, bytes: usize) {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller of `fill` guarantees that the bytes are writable.
     unsafe { address.cast::<u8>().write_bytes(0, bytes) };
 }
 
@@ -252,11 +253,11 @@ pub fn may_pin() -> bool {
     settings::pins().unwrap_or_else(caffe::may_be_gpu)
 }
 
-/// Whether a new block should be page-locked: as set, else if `Caffe::mode()` is GPU. May call Caffe or a callback, so the caller
-/// holds no lock or claim.
+/// Whether a new block should be page-locked: a setting decides, else `Caffe::mode()`. May call Caffe or a callback: the caller holds
+/// no lock or claim.
 #[inline]
 pub fn wants_pinned(bytes: usize) -> bool {
-    /// From here on a search in newly loaded libraries is cheap beside the block.
+    /// From this size in bytes on, a search in newly loaded libraries costs little beside the block.
     const LOOK_FROM: usize = 256 << 10;
     settings::pins().unwrap_or_else(|| caffe::is_gpu(bytes >= LOOK_FROM))
 }

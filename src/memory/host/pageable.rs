@@ -16,7 +16,6 @@ use crate::memory::mapping::{MAPPED_FROM, Mapping};
 use crate::memory::observed::Found;
 use crate::settings;
 
-/// With zeros if `zeroed` and they cost nothing extra.
 #[inline]
 pub fn allocate(request: Request) -> Result<Found, Cause> {
     let Request { bytes, aligned: is_aligned, .. } = request;
@@ -41,7 +40,7 @@ pub fn large(request: Request) -> Result<Found, Cause> {
     }
 }
 
-/// The block is new, or an idle mapping that would be freed for it.
+/// Allocates a block, or resizes an idle mapping that must go for it.
 fn fresh(request: Request) -> Result<Found, Cause> {
     let bytes = request.bytes;
     let is_mapped = bytes >= MAPPED_FROM && !settings::malloc_only();
@@ -67,7 +66,7 @@ fn mapped(mapping: Mapping, request: Request, origin: Origin, undefined: usize) 
     Ok(Found { address, room: bytes, origin, undefined })
 }
 
-/// A block of 1 to [`SMALL`] bytes, aligned as malloc's are.
+/// Allocates a block of 1 to [`SMALL`] bytes with malloc's alignment.
 #[inline]
 pub fn small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     if zeroed && bytes > TINY {
@@ -76,26 +75,26 @@ pub fn small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     }
     // SAFETY: malloc has no preconditions.
     let address = NonNull::new(unsafe { libc::malloc(bytes) })?;
-    // Keeps the compiler from merging malloc and the zeros into calloc.
+    // Prevents the compiler from merging malloc and the fill into calloc.
     let address = std::hint::black_box(address);
     if zeroed {
-        // SAFETY: a new block of `bytes`.
+        // SAFETY: the block is new and has `bytes`.
         unsafe { fill(address, bytes) };
     }
     Some(address)
 }
 
-/// Frees idle blocks that are too many beside `bytes` more.
+/// Frees idle blocks that would exceed the peak of use, or the limit, with `bytes` more in use.
 pub fn make_room(bytes: usize) {
     if let Some(mapping) = surplus(bytes) {
         mapping.unmap();
     }
 }
 
-/// As [`make_room`], but returns the largest mapping among them.
+/// [`make_room`], but returns the largest mapping instead of freeing it.
 fn surplus(bytes: usize) -> Option<Mapping> {
     let limit = settings::host_limit();
-    // Under a limit `admit` has counted the bytes already.
+    // With a limit, `admit` has counted the bytes already.
     let in_use = limit::held() + if limit.is_none() { bytes as u64 } else { 0 };
     let mapping = cache::host::surplus(in_use, blocks::spare());
     if let Some(limit) = limit {
@@ -104,7 +103,7 @@ fn surplus(bytes: usize) -> Option<Mapping> {
     mapping
 }
 
-/// Frees idle blocks until held and idle memory together fit the limit.
+/// Frees idle blocks until memory in use and idle memory together are within the limit.
 #[cold]
 pub fn fit_under(limit: u64) {
     let left = limit.saturating_sub(limit::held());

@@ -1,4 +1,4 @@
-//! Page-locked host blocks. If the driver has none, the block is pageable; one warning says so.
+//! Page-locked host blocks. If the driver refuses one, the block is pageable, and the first refusal prints a warning.
 #![expect(unsafe_code, reason = "the driver's memory is freed")]
 
 use std::ffi::c_void;
@@ -16,8 +16,8 @@ use crate::memory::observed::Found;
 use crate::observe::recorder::Subject;
 use crate::platform::text::warn_once;
 
-/// The smallest size in bytes that the driver refused for lack of memory. It is not asked for more until a page-locked
-/// block is freed: a refusal takes long.
+/// The smallest size in bytes that the driver refused for lack of memory. Until a page-locked block is freed, no block of that size or
+/// more is requested: a refusal takes long.
 static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 #[cold]
@@ -31,14 +31,14 @@ pub fn allocate(request: Request) -> Option<Found> {
     or_pageable(Subject { object: holder, bytes }, attempt)
 }
 
-/// A block of so many bytes goes back to the driver.
+/// Called when a page-locked block of `bytes` is freed.
 #[cold]
 pub fn freed(bytes: usize) {
     REFUSED_FROM.store(usize::MAX, Relaxed);
     limit::withdraw(bytes);
 }
 
-/// It gets no entry in the table, because the caller may free it by `cudaFreeHost`.
+/// Allocates memory without an entry in the table, because the caller may free it with `cudaFreeHost`.
 pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
     or_pageable(Subject { object: 0, bytes }, || {
         let driver = cuda::driver()?;
@@ -46,15 +46,15 @@ pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
     })
 }
 
-/// At exit, in a forked child and without a driver the memory stays.
+/// Leaks the memory at exit, in a forked child and without a driver.
 ///
 /// # Safety
-/// It came from `caffe_malloc` or `cudaMallocHost`, and is not used any more.
+/// The memory came from `caffe_malloc` or `cudaMallocHost`, and nothing uses it any more.
 pub unsafe fn caffe_free(address: NonNull<c_void>) -> Result<(), Error> {
     let Ok(driver) = cuda::driver() else { return Ok(()) };
     REFUSED_FROM.store(usize::MAX, Relaxed);
     context::for_new_block(driver, |_guard| {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `caffe_free` guarantees that nothing uses the memory.
         Ok(unsafe { allocator::free_unrecorded(driver, address) }?)
     })
 }
@@ -79,7 +79,7 @@ fn or_pageable<T>(subject: Subject, allocate: impl FnOnce() -> Result<T, Error>)
 #[cold]
 fn report_once(why: Error) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
-    // Not at exit or in a forked child.
+    // The driver fails at exit and in a forked child: print nothing then.
     if cuda::may_be_used() {
         warn_once(&REPORTED, format_args!("host memory is not page-locked: {why}"));
     }
