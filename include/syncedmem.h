@@ -93,104 +93,62 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * The major version of this header.
- */
+/** The major version of this header. */
 #define SYNCEDMEM_VERSION_MAJOR 0
 
-/**
- * The minor version of this header.
- */
+/** The minor version of this header. */
 #define SYNCEDMEM_VERSION_MINOR 1
 
-/**
- * The patch version of this header.
- */
+/** The patch version of this header. */
 #define SYNCEDMEM_VERSION_PATCH 0
 
-/**
- * Minimum size of the storage for `syncedmem_construct`, in bytes.
- */
+/** Minimum size of the storage for `syncedmem_construct`, in bytes. */
 #define SYNCEDMEM_STORAGE_BYTES 32
 
-/**
- * Minimum alignment of that storage, in bytes.
- */
+/** Minimum alignment of that storage, in bytes. */
 #define SYNCEDMEM_STORAGE_ALIGNMENT 8
 
-/**
- * Maximum length of an object's name, in bytes.
- */
+/** Maximum length of an object's name, in bytes. */
 #define SYNCEDMEM_NAME_BYTES 200
 
-/**
- * The outcome of a call. Later versions add numbers, and never change or reuse one.
- */
+/** The outcome of a call. Later versions add numbers, and never change or reuse one. */
 enum syncedmem_status_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * Done.
-   */
+  /** Done. */
   SYNCEDMEM_SUCCESS = 0,
-  /**
-   * An argument cannot be used: NULL, misaligned, too small, or an unknown number.
-   */
+  /** An argument cannot be used: NULL, misaligned, too small, or an unknown number. */
   SYNCEDMEM_ERROR_INVALID_ARGUMENT = 1,
-  /**
-   * The handle is not that of a live object.
-   */
+  /** The handle is not that of a live object. */
   SYNCEDMEM_ERROR_INVALID_HANDLE = 2,
-  /**
-   * Host or device memory ran out, or the size is impossible.
-   */
+  /** Host or device memory ran out, or the size is impossible. */
   SYNCEDMEM_ERROR_OUT_OF_MEMORY = 3,
-  /**
-   * No GPU can be used; the message says why.
-   */
+  /** No GPU can be used; the message says why. */
   SYNCEDMEM_ERROR_NO_GPU = 4,
-  /**
-   * The object's head does not allow the call.
-   */
+  /** The object's head does not allow the call. */
   SYNCEDMEM_ERROR_INVALID_STATE = 5,
   /**
    * The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a lock
    * that the call needs.
    */
   SYNCEDMEM_ERROR_REENTERED = 6,
-  /**
-   * A bug of the library.
-   */
+  /** A bug of the library. */
   SYNCEDMEM_ERROR_INTERNAL = 7,
-  /**
-   * A call of the CUDA driver failed; the message names the call and its status.
-   */
+  /** A call of the CUDA driver failed; the message names the call and its status. */
   SYNCEDMEM_ERROR_DRIVER = 8,
-  /**
-   * A driver call returned the error of an earlier kernel or copy of this process.
-   */
+  /** A driver call returned the error of an earlier kernel or copy of this process. */
   SYNCEDMEM_ERROR_PENDING = 9,
-  /**
-   * The device check is on, and the current device is not the one that holds the data.
-   */
+  /** The device check is on, and the current device is not the one that holds the data. */
   SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
-  /**
-   * A file cannot be opened, read or written.
-   */
+  /** A file cannot be opened, read or written. */
   SYNCEDMEM_ERROR_FILE = 11,
-  /**
-   * The call would take away memory that tensors use.
-   */
+  /** The call would take away memory that tensors use. */
   SYNCEDMEM_ERROR_EXPORTED = 12,
-  /**
-   * The file is damaged, cut off, or of another format.
-   */
+  /** The file is damaged, cut off, or of another format. */
   SYNCEDMEM_ERROR_FORMAT = 13,
-  /**
-   * This library does not do it; the message says what does.
-   */
+  /** This library does not do it; the message says what does. */
   SYNCEDMEM_ERROR_UNSUPPORTED = 14,
 };
 #ifndef __cplusplus
@@ -201,29 +159,19 @@ typedef int32_t syncedmem_status_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`.
- */
+/** Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`. */
 enum syncedmem_head_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * Neither side was accessed.
-   */
+  /** Neither side was accessed. */
   SYNCEDMEM_UNINITIALIZED = 0,
-  /**
-   * The host is newer.
-   */
+  /** The host is newer. */
   SYNCEDMEM_HEAD_AT_CPU = 1,
-  /**
-   * The device is newer.
-   */
+  /** The device is newer. */
   SYNCEDMEM_HEAD_AT_GPU = 2,
-  /**
-   * Both sides hold the same data.
-   */
+  /** Both sides hold the same data. */
   SYNCEDMEM_SYNCED = 3,
 };
 #ifndef __cplusplus
@@ -234,25 +182,17 @@ typedef int32_t syncedmem_head_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * The mode assumed for `Caffe::mode()`.
- */
+/** The mode assumed for `Caffe::mode()`. */
 enum syncedmem_mode_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * The mode of the Caffe in the process.
-   */
+  /** The mode of the Caffe in the process. */
   SYNCEDMEM_MODE_AUTO = 0,
-  /**
-   * CPU mode.
-   */
+  /** CPU mode. */
   SYNCEDMEM_MODE_CPU = 1,
-  /**
-   * GPU mode.
-   */
+  /** GPU mode. */
   SYNCEDMEM_MODE_GPU = 2,
 };
 #ifndef __cplusplus
@@ -263,25 +203,17 @@ typedef int32_t syncedmem_mode_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * When host memory is page-locked, if it can be.
- */
+/** When host memory is page-locked, if it can be. */
 enum syncedmem_pinning_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * Page-locked in GPU mode.
-   */
+  /** Page-locked in GPU mode. */
   SYNCEDMEM_PIN_AUTO = 0,
-  /**
-   * Page-locked always.
-   */
+  /** Page-locked always. */
   SYNCEDMEM_PIN_ALWAYS = 1,
-  /**
-   * Page-locked never.
-   */
+  /** Page-locked never. */
   SYNCEDMEM_PIN_NEVER = 2,
 };
 #ifndef __cplusplus
@@ -292,17 +224,13 @@ typedef int32_t syncedmem_pinning_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * What a failed C++ entry point does after its report.
- */
+/** What a failed C++ entry point does after its report. */
 enum syncedmem_error_policy_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * `abort()`, as Caffe did.
-   */
+  /** `abort()`, as Caffe did. */
   SYNCEDMEM_ON_ERROR_ABORT = 0,
   /**
    * Throws `std::bad_alloc` if memory ran out, else `std::runtime_error`, of the caller's C++ runtime (libstdc++ or
@@ -319,21 +247,15 @@ typedef int32_t syncedmem_error_policy_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * What is accounted for.
- */
+/** What is accounted for. */
 enum syncedmem_accounting_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * Nothing, at no cost.
-   */
+  /** Nothing, at no cost. */
   SYNCEDMEM_ACCOUNTING_OFF = 0,
-  /**
-   * Objects, blocks, fills and copies.
-   */
+  /** Objects, blocks, fills and copies. */
   SYNCEDMEM_ACCOUNTING_ON = 1,
 };
 #ifndef __cplusplus
@@ -344,21 +266,15 @@ typedef int32_t syncedmem_accounting_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * A side of an object.
- */
+/** A side of an object. */
 enum syncedmem_side_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * Memory of the CPU.
-   */
+  /** Memory of the CPU. */
   SYNCEDMEM_HOST = 0,
-  /**
-   * Memory of the GPU.
-   */
+  /** Memory of the GPU. */
   SYNCEDMEM_DEVICE = 1,
 };
 #ifndef __cplusplus
@@ -369,25 +285,17 @@ typedef int32_t syncedmem_side_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * What an access does with the data of a side.
- */
+/** What an access does with the data of a side. */
 enum syncedmem_access_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * Reads it, as `syncedmem_cpu_data`.
-   */
+  /** Reads it, as `syncedmem_cpu_data`. */
   SYNCEDMEM_READ = 0,
-  /**
-   * Reads and writes it, as `syncedmem_mutable_cpu_data`.
-   */
+  /** Reads and writes it, as `syncedmem_mutable_cpu_data`. */
   SYNCEDMEM_WRITE = 1,
-  /**
-   * Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data`.
-   */
+  /** Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data`. */
   SYNCEDMEM_OVERWRITE = 2,
 };
 #ifndef __cplusplus
@@ -398,29 +306,19 @@ typedef int32_t syncedmem_access_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * A kind of memory.
- */
+/** A kind of memory. */
 enum syncedmem_memory_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * Pageable host memory.
-   */
+  /** Pageable host memory. */
   SYNCEDMEM_MEMORY_PAGEABLE = 0,
-  /**
-   * Page-locked host memory.
-   */
+  /** Page-locked host memory. */
   SYNCEDMEM_MEMORY_PINNED = 1,
-  /**
-   * Device memory.
-   */
+  /** Device memory. */
   SYNCEDMEM_MEMORY_DEVICE = 2,
-  /**
-   * All three.
-   */
+  /** All three. */
   SYNCEDMEM_MEMORY_ALL = 3,
 };
 #ifndef __cplusplus
@@ -431,57 +329,33 @@ typedef int32_t syncedmem_memory_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * The type of the elements of a blob, a tensor, or an array in a model file.
- */
+/** The type of the elements of a blob, a tensor, or an array in a model file. */
 enum syncedmem_type_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * IEEE 754 binary32: `float`.
-   */
+  /** IEEE 754 binary32: `float`. */
   SYNCEDMEM_FLOAT32 = 0,
-  /**
-   * IEEE 754 binary64: `double`.
-   */
+  /** IEEE 754 binary64: `double`. */
   SYNCEDMEM_FLOAT64 = 1,
-  /**
-   * IEEE 754 binary16.
-   */
+  /** IEEE 754 binary16. */
   SYNCEDMEM_FLOAT16 = 2,
-  /**
-   * `int8_t`.
-   */
+  /** `int8_t`. */
   SYNCEDMEM_INT8 = 3,
-  /**
-   * `uint8_t`.
-   */
+  /** `uint8_t`. */
   SYNCEDMEM_UINT8 = 4,
-  /**
-   * `int16_t`.
-   */
+  /** `int16_t`. */
   SYNCEDMEM_INT16 = 5,
-  /**
-   * `uint16_t`.
-   */
+  /** `uint16_t`. */
   SYNCEDMEM_UINT16 = 6,
-  /**
-   * `int32_t`.
-   */
+  /** `int32_t`. */
   SYNCEDMEM_INT32 = 7,
-  /**
-   * `uint32_t`.
-   */
+  /** `uint32_t`. */
   SYNCEDMEM_UINT32 = 8,
-  /**
-   * `int64_t`.
-   */
+  /** `int64_t`. */
   SYNCEDMEM_INT64 = 9,
-  /**
-   * One byte, 0 or 1.
-   */
+  /** One byte, 0 or 1. */
   SYNCEDMEM_BOOL = 10,
 };
 #ifndef __cplusplus
@@ -492,21 +366,15 @@ typedef int32_t syncedmem_type_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * One of a blob's two arrays.
- */
+/** One of a blob's two arrays. */
 enum syncedmem_array_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * The values.
-   */
+  /** The values. */
   SYNCEDMEM_DATA = 0,
-  /**
-   * Their gradients.
-   */
+  /** Their gradients. */
   SYNCEDMEM_DIFF = 1,
 };
 #ifndef __cplusplus
@@ -517,169 +385,91 @@ typedef int32_t syncedmem_array_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * What `CUstream` and `cudaStream_t` point to.
- */
+/** What `CUstream` and `cudaStream_t` point to. */
 typedef struct CUstream_st CUstream_st;
 
-/**
- * A `caffe::SyncedMemory`.
- */
+/** A `caffe::SyncedMemory`. */
 typedef struct syncedmem_t syncedmem_t;
 
-/**
- * Returns `Caffe::mode()` on the calling thread, 0 for CPU, 1 for GPU: see `syncedmem_set_mode_callback`.
- */
+/** Returns `Caffe::mode()` on the calling thread, 0 for CPU, 1 for GPU: see `syncedmem_set_mode_callback`. */
 typedef int (*syncedmem_mode_callback_t)(void *user);
 
-/**
- * See `syncedmem_set_error_callback`.
- */
+/** See `syncedmem_set_error_callback`. */
 typedef void (*syncedmem_error_callback_t)(syncedmem_status_t status, const char *message, void *user);
 
-/**
- * Operations, their bytes and time. This structure never grows.
- */
+/** Operations, their bytes and time. This structure never grows. */
 typedef struct syncedmem_sum_t {
-  /**
-   * Number of operations.
-   */
+  /** Number of operations. */
   uint64_t count;
-  /**
-   * Bytes in all.
-   */
+  /** Bytes in all. */
   uint64_t bytes;
-  /**
-   * Nanoseconds in all; 0 where time is not measured.
-   */
+  /** Nanoseconds in all; 0 where time is not measured. */
   uint64_t nanoseconds;
 } syncedmem_sum_t;
 
-/**
- * One kind of memory, in bytes. This structure never grows.
- */
+/** One kind of memory, in bytes. This structure never grows. */
 typedef struct syncedmem_memory_stats_t {
-  /**
-   * Held by objects now. Without accounting, pageable blocks of up to 4 KiB are missing.
-   */
+  /** Held by objects now. Without accounting, pageable blocks of up to 4 KiB are missing. */
   uint64_t live;
-  /**
-   * Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`.
-   */
+  /** Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`. */
   uint64_t peak;
-  /**
-   * Kept idle for later objects.
-   */
+  /** Kept idle for later objects. */
   uint64_t idle;
-  /**
-   * Maximum that may be idle.
-   */
+  /** Maximum that may be idle. */
   uint64_t budget;
-  /**
-   * Blocks from the system or the driver.
-   */
+  /** Blocks from the system or the driver. */
   struct syncedmem_sum_t allocations;
-  /**
-   * Blocks from the pool.
-   */
+  /** Blocks from the pool. */
   struct syncedmem_sum_t pool_hits;
-  /**
-   * Blocks that objects gave back.
-   */
+  /** Blocks that objects gave back. */
   struct syncedmem_sum_t frees;
 } syncedmem_memory_stats_t;
 
-/**
- * The account. Later versions add members at the end.
- */
+/** The account. Later versions add members at the end. */
 typedef struct syncedmem_stats_t {
-  /**
-   * `sizeof(syncedmem_stats_t)` before the call, then the bytes written.
-   */
+  /** `sizeof(syncedmem_stats_t)` before the call, then the bytes written. */
   size_t size;
-  /**
-   * Pageable host memory.
-   */
+  /** Pageable host memory. */
   struct syncedmem_memory_stats_t pageable;
-  /**
-   * Page-locked host memory.
-   */
+  /** Page-locked host memory. */
   struct syncedmem_memory_stats_t pinned;
-  /**
-   * Device memory.
-   */
+  /** Device memory. */
   struct syncedmem_memory_stats_t device;
-  /**
-   * Copies from page-locked memory to the device. The time of a push is that of its call.
-   */
+  /** Copies from page-locked memory to the device. The time of a push is that of its call. */
   struct syncedmem_sum_t to_device_pinned;
-  /**
-   * Copies from pageable memory to the device.
-   */
+  /** Copies from pageable memory to the device. */
   struct syncedmem_sum_t to_device_pageable;
-  /**
-   * Copies from the device to page-locked memory. The time of a pull is that of its call.
-   */
+  /** Copies from the device to page-locked memory. The time of a pull is that of its call. */
   struct syncedmem_sum_t to_host_pinned;
-  /**
-   * Copies from the device to pageable memory.
-   */
+  /** Copies from the device to pageable memory. */
   struct syncedmem_sum_t to_host_pageable;
-  /**
-   * Host sides filled with zeros. Fresh pages of the system take no time.
-   */
+  /** Host sides filled with zeros. Fresh pages of the system take no time. */
   struct syncedmem_sum_t host_fills;
-  /**
-   * Device sides filled with zeros.
-   */
+  /** Device sides filled with zeros. */
   struct syncedmem_sum_t device_fills;
-  /**
-   * Waits for copies in flight.
-   */
+  /** Waits for copies in flight. */
   struct syncedmem_sum_t waits;
-  /**
-   * Contexts synchronized before a block was reused.
-   */
+  /** Contexts synchronized before a block was reused. */
   struct syncedmem_sum_t synchronises;
-  /**
-   * Failed host allocations.
-   */
+  /** Failed host allocations. */
   struct syncedmem_sum_t host_failures;
-  /**
-   * Failed device allocations.
-   */
+  /** Failed device allocations. */
   struct syncedmem_sum_t device_failures;
-  /**
-   * Objects made, but for those whose constructor is inlined into the program.
-   */
+  /** Objects made, but for those whose constructor is inlined into the program. */
   uint64_t objects_made;
-  /**
-   * Objects ended.
-   */
+  /** Objects ended. */
   uint64_t objects_ended;
-  /**
-   * Accesses to the host for reading that allocated, filled or copied.
-   */
+  /** Accesses to the host for reading that allocated, filled or copied. */
   uint64_t host_reads;
-  /**
-   * Accesses to the host for reading and writing that allocated, filled or copied.
-   */
+  /** Accesses to the host for reading and writing that allocated, filled or copied. */
   uint64_t host_writes;
-  /**
-   * Accesses to the host for overwriting that allocated, filled or copied.
-   */
+  /** Accesses to the host for overwriting that allocated, filled or copied. */
   uint64_t host_overwrites;
-  /**
-   * Accesses to the device for reading that allocated, filled or copied.
-   */
+  /** Accesses to the device for reading that allocated, filled or copied. */
   uint64_t device_reads;
-  /**
-   * Accesses to the device for reading and writing that allocated, filled or copied.
-   */
+  /** Accesses to the device for reading and writing that allocated, filled or copied. */
   uint64_t device_writes;
-  /**
-   * Accesses to the device for overwriting that allocated, filled or copied.
-   */
+  /** Accesses to the device for overwriting that allocated, filled or copied. */
   uint64_t device_overwrites;
 } syncedmem_stats_t;
 
@@ -699,9 +489,7 @@ const char *syncedmem_status_name(int32_t status);
  */
 const char *syncedmem_last_error(void);
 
-/**
- * The version of the running library, such as "1.2.3". The string is static.
- */
+/** The version of the running library, such as "1.2.3". The string is static. */
 const char *syncedmem_version(void);
 
 /**
@@ -717,14 +505,10 @@ syncedmem_status_t syncedmem_cuda_status(const char **sentence);
  */
 syncedmem_status_t syncedmem_set_device_check(bool on);
 
-/**
- * Writes to `*on` whether the device check is on.
- */
+/** Writes to `*on` whether the device check is on. */
 syncedmem_status_t syncedmem_get_device_check(bool *on);
 
-/**
- * Writes to `*count` how many accesses that called the driver found another device current than that of the data.
- */
+/** Writes to `*count` how many accesses that called the driver found another device current than that of the data. */
 syncedmem_status_t syncedmem_device_mismatches(uint64_t *count);
 
 /**
@@ -760,14 +544,10 @@ syncedmem_status_t syncedmem_construct(void *storage,
  */
 syncedmem_status_t syncedmem_destruct(struct syncedmem_t *mem);
 
-/**
- * Writes to `*head` where the newest data is.
- */
+/** Writes to `*head` where the newest data is. */
 syncedmem_status_t syncedmem_head(const struct syncedmem_t *mem, syncedmem_head_t *head);
 
-/**
- * Writes the size of each side, in bytes, to `*bytes`.
- */
+/** Writes the size of each side, in bytes, to `*bytes`. */
 syncedmem_status_t syncedmem_size(const struct syncedmem_t *mem, size_t *bytes);
 
 /**
@@ -777,9 +557,7 @@ syncedmem_status_t syncedmem_size(const struct syncedmem_t *mem, size_t *bytes);
 syncedmem_status_t syncedmem_cpu_data(struct syncedmem_t *mem,
                                       const void **data);
 
-/**
- * Works as `syncedmem_cpu_data`, for reading and writing. The host is then the newest side.
- */
+/** Works as `syncedmem_cpu_data`, for reading and writing. The host is then the newest side. */
 syncedmem_status_t syncedmem_mutable_cpu_data(struct syncedmem_t *mem, void **data);
 
 /**
@@ -789,19 +567,13 @@ syncedmem_status_t syncedmem_mutable_cpu_data(struct syncedmem_t *mem, void **da
 syncedmem_status_t syncedmem_overwrite_cpu_data(struct syncedmem_t *mem,
                                                 void **data);
 
-/**
- * Works as `syncedmem_cpu_data`, for the device data; NULL for size 0.
- */
+/** Works as `syncedmem_cpu_data`, for the device data; NULL for size 0. */
 syncedmem_status_t syncedmem_gpu_data(struct syncedmem_t *mem, const void **data);
 
-/**
- * Works as `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
- */
+/** Works as `syncedmem_gpu_data`, for reading and writing. The device is then the newest side. */
 syncedmem_status_t syncedmem_mutable_gpu_data(struct syncedmem_t *mem, void **data);
 
-/**
- * Works as `syncedmem_overwrite_cpu_data`, for the device data.
- */
+/** Works as `syncedmem_overwrite_cpu_data`, for the device data. */
 syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem, void **data);
 
 /**
@@ -842,9 +614,7 @@ syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
  */
 syncedmem_status_t syncedmem_discard(struct syncedmem_t *mem);
 
-/**
- * Works as `syncedmem_release_cpu`, for the device block while the host holds the newest data.
- */
+/** Works as `syncedmem_release_cpu`, for the device block while the host holds the newest data. */
 syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);
 
 /**
@@ -881,14 +651,10 @@ syncedmem_status_t syncedmem_record_stream(struct syncedmem_t *mem,
 syncedmem_status_t syncedmem_stream_wait(struct syncedmem_t *mem,
                                          struct CUstream_st *stream);
 
-/**
- * Waits for the object's copy in flight. After a pull both sides hold the same data.
- */
+/** Waits for the object's copy in flight. After a pull both sides hold the same data. */
 syncedmem_status_t syncedmem_wait(struct syncedmem_t *mem);
 
-/**
- * Writes to `*ready` whether the object has no copy in flight. It never waits.
- */
+/** Writes to `*ready` whether the object has no copy in flight. It never waits. */
 syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
 
 /**
@@ -939,9 +705,7 @@ syncedmem_status_t syncedmem_set_dlpack(struct syncedmem_t *mem,
                                         void *tensor,
                                         bool versioned);
 
-/**
- * Writes how many tensors of the object's host side and of its device side are in use.
- */
+/** Writes how many tensors of the object's host side and of its device side are in use. */
 syncedmem_status_t syncedmem_exports(const struct syncedmem_t *mem, size_t *host, size_t *device);
 
 /**
@@ -961,29 +725,19 @@ void syncedmem_end_capsule(void *capsule);
 syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
                                             int *ordinal);
 
-/**
- * Writes to `*pinned` whether this library allocated the object's host block page-locked.
- */
+/** Writes to `*pinned` whether this library allocated the object's host block page-locked. */
 syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
 
-/**
- * Writes to `*owns` whether the object has a host block that it frees: not for borrowed memory and size 0.
- */
+/** Writes to `*owns` whether the object has a host block that it frees: not for borrowed memory and size 0. */
 syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns);
 
-/**
- * Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory and size 0.
- */
+/** Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory and size 0. */
 syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
 
-/**
- * Gives the idle blocks of a `syncedmem_memory_t` back to the system or the driver.
- */
+/** Gives the idle blocks of a `syncedmem_memory_t` back to the system or the driver. */
 syncedmem_status_t syncedmem_trim(int32_t memory);
 
-/**
- * Writes the idle bytes of a `syncedmem_memory_t` to `*bytes`.
- */
+/** Writes the idle bytes of a `syncedmem_memory_t` to `*bytes`. */
 syncedmem_status_t syncedmem_idle_bytes(int32_t memory, size_t *bytes);
 
 /**
@@ -1015,9 +769,7 @@ syncedmem_status_t syncedmem_get_pool_budget(int32_t memory,
  */
 syncedmem_status_t syncedmem_set_pool_age(double seconds);
 
-/**
- * Writes to `*seconds` how long a pageable block may be idle.
- */
+/** Writes to `*seconds` how long a pageable block may be idle. */
 syncedmem_status_t syncedmem_get_pool_age(double *seconds);
 
 /**
@@ -1026,19 +778,13 @@ syncedmem_status_t syncedmem_get_pool_age(double *seconds);
  */
 syncedmem_status_t syncedmem_set_pinned_limit(size_t bytes);
 
-/**
- * Writes to `*bytes` how many bytes may be page-locked in all.
- */
+/** Writes to `*bytes` how many bytes may be page-locked in all. */
 syncedmem_status_t syncedmem_get_pinned_limit(size_t *bytes);
 
-/**
- * Sets the mode assumed for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.
- */
+/** Sets the mode assumed for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`. */
 syncedmem_status_t syncedmem_set_mode(int32_t mode);
 
-/**
- * Writes the current `syncedmem_mode_t` to `*mode`.
- */
+/** Writes the current `syncedmem_mode_t` to `*mode`. */
 syncedmem_status_t syncedmem_get_mode(syncedmem_mode_t *mode);
 
 /**
@@ -1055,24 +801,16 @@ syncedmem_status_t syncedmem_get_mode(syncedmem_mode_t *mode);
 syncedmem_status_t syncedmem_set_mode_callback(syncedmem_mode_callback_t callback,
                                                void *user);
 
-/**
- * Sets when host memory is page-locked from now on: a `syncedmem_pinning_t`. Overrides `SYNCEDMEM_PIN`.
- */
+/** Sets when host memory is page-locked from now on: a `syncedmem_pinning_t`. Overrides `SYNCEDMEM_PIN`. */
 syncedmem_status_t syncedmem_set_pinning(int32_t pinning);
 
-/**
- * Writes the current `syncedmem_pinning_t` to `*pinning`.
- */
+/** Writes the current `syncedmem_pinning_t` to `*pinning`. */
 syncedmem_status_t syncedmem_get_pinning(syncedmem_pinning_t *pinning);
 
-/**
- * Sets what failed C++ entry points do: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`.
- */
+/** Sets what failed C++ entry points do: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`. */
 syncedmem_status_t syncedmem_set_error_policy(int32_t policy);
 
-/**
- * Writes the current `syncedmem_error_policy_t` to `*policy`.
- */
+/** Writes the current `syncedmem_error_policy_t` to `*policy`. */
 syncedmem_status_t syncedmem_get_error_policy(syncedmem_error_policy_t *policy);
 
 /**
@@ -1094,14 +832,10 @@ syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callb
  */
 syncedmem_status_t syncedmem_set_accounting(int32_t accounting);
 
-/**
- * Writes to `*accounting` what is accounted for.
- */
+/** Writes to `*accounting` what is accounted for. */
 syncedmem_status_t syncedmem_get_accounting(syncedmem_accounting_t *accounting);
 
-/**
- * Sets the peak of every kind of memory to what objects hold now.
- */
+/** Sets the peak of every kind of memory to what objects hold now. */
 syncedmem_status_t syncedmem_reset_peaks(void);
 
 /**
@@ -1146,9 +880,7 @@ syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
  */
 syncedmem_status_t syncedmem_trace_start(const char *file);
 
-/**
- * Ends the trace and marks it as whole.
- */
+/** Ends the trace and marks it as whole. */
 syncedmem_status_t syncedmem_trace_stop(void);
 
 /**

@@ -26,19 +26,13 @@
 
 #include "syncedmem.h"
 
-/**
- * The most axes of a blob.
- */
+/** The most axes of a blob. */
 #define SYNCEDMEM_BLOB_MAX_AXES 32
 
-/**
- * Bytes for the text of any shape.
- */
+/** Bytes for the text of any shape. */
 #define SYNCEDMEM_BLOB_SHAPE_STRING_BYTES 384
 
-/**
- * A blob.
- */
+/** A blob. */
 typedef struct syncedmem_blob_t syncedmem_blob_t;
 
 #ifdef __cplusplus
@@ -53,9 +47,7 @@ extern "C" {
  */
 syncedmem_status_t syncedmem_blob_create(int32_t type, struct syncedmem_blob_t **blob);
 
-/**
- * Destroys a blob.
- */
+/** Destroys a blob. */
 syncedmem_status_t syncedmem_blob_destroy(struct syncedmem_blob_t *blob);
 
 /**
@@ -69,19 +61,13 @@ syncedmem_status_t syncedmem_blob_reshape(struct syncedmem_blob_t *blob,
                                           size_t axes,
                                           const int64_t *shape);
 
-/**
- * Writes the type of the blob's elements to `*type`.
- */
+/** Writes the type of the blob's elements to `*type`. */
 syncedmem_status_t syncedmem_blob_type(const struct syncedmem_blob_t *blob, syncedmem_type_t *type);
 
-/**
- * Writes the number of axes to `*axes`.
- */
+/** Writes the number of axes to `*axes`. */
 syncedmem_status_t syncedmem_blob_axes(const struct syncedmem_blob_t *blob, size_t *axes);
 
-/**
- * Writes the dimension of an axis to `*dim`. A negative axis counts from the end: -1 is the last.
- */
+/** Writes the dimension of an axis to `*dim`. A negative axis counts from the end: -1 is the last. */
 syncedmem_status_t syncedmem_blob_shape(const struct syncedmem_blob_t *blob, int64_t axis, int64_t *dim);
 
 /**
@@ -94,9 +80,7 @@ syncedmem_status_t syncedmem_blob_legacy_shape(const struct syncedmem_blob_t *bl
                                                int64_t axis,
                                                int64_t *dim);
 
-/**
- * Writes the number of elements of an array, the product of the dimensions, to `*count`; 0 without a shape.
- */
+/** Writes the number of elements of an array, the product of the dimensions, to `*count`; 0 without a shape. */
 syncedmem_status_t syncedmem_blob_count(const struct syncedmem_blob_t *blob, int64_t *count);
 
 /**
@@ -154,9 +138,7 @@ syncedmem_status_t syncedmem_blob_shape_equals(const struct syncedmem_blob_t *bl
                                                bool legacy,
                                                bool *equals);
 
-/**
- * Writes the size of an array's memory to `*bytes`; 0 without a shape.
- */
+/** Writes the size of an array's memory to `*bytes`; 0 without a shape. */
 syncedmem_status_t syncedmem_blob_capacity(const struct syncedmem_blob_t *blob, int32_t array, size_t *bytes);
 
 /**
@@ -169,9 +151,7 @@ syncedmem_status_t syncedmem_blob_memory(const struct syncedmem_blob_t *blob,
                                          int32_t array,
                                          syncedmem_t **mem);
 
-/**
- * Works as `syncedmem_blob_memory`, and makes the caller an owner too, until `syncedmem_blob_release_memory`.
- */
+/** Works as `syncedmem_blob_memory`, and makes the caller an owner too, until `syncedmem_blob_release_memory`. */
 syncedmem_status_t syncedmem_blob_hold_memory(const struct syncedmem_blob_t *blob,
                                               int32_t array,
                                               syncedmem_t **mem);
@@ -250,9 +230,7 @@ syncedmem_status_t syncedmem_blob_asum(const struct syncedmem_blob_t *blob,
                                        int32_t array,
                                        double *sum);
 
-/**
- * Works as `syncedmem_blob_asum`, for the sum of the squares.
- */
+/** Works as `syncedmem_blob_asum`, for the sum of the squares. */
 syncedmem_status_t syncedmem_blob_sumsq(const struct syncedmem_blob_t *blob, int32_t array, double *sum);
 
 /**

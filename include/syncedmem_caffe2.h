@@ -32,34 +32,22 @@
 
 #include "syncedmem.h"
 
-/**
- * The most dimensions of a tensor.
- */
+/** The most dimensions of a tensor. */
 #define SYNCEDMEM_TENSOR_MOST_DIMENSIONS 64
 
-/**
- * A tensor.
- */
+/** A tensor. */
 typedef struct syncedmem_tensor_t syncedmem_tensor_t;
 
-/**
- * Caffe2's `Blob`.
- */
+/** Caffe2's `Blob`. */
 typedef struct syncedmem_typed_blob_t syncedmem_typed_blob_t;
 
-/**
- * Named blobs, over those of a parent.
- */
+/** Named blobs, over those of a parent. */
 typedef struct syncedmem_workspace_t syncedmem_workspace_t;
 
-/**
- * Makes `count` items at `items`, or returns false and has made none.
- */
+/** Makes `count` items at `items`, or returns false and has made none. */
 typedef bool (*syncedmem_construct_t)(void *items, size_t count);
 
-/**
- * Ends `count` items at `items`.
- */
+/** Ends `count` items at `items`. */
 typedef void (*syncedmem_destruct_t)(void *items, size_t count);
 
 /**
@@ -74,29 +62,17 @@ typedef bool (*syncedmem_copy_t)(const void *source, void *target, size_t count)
  * or blob that calls them. This structure never grows.
  */
 typedef struct syncedmem_typemeta_t {
-  /**
-   * Identifies the type, such as the address of a static that only this type uses. NULL: no type.
-   */
+  /** Identifies the type, such as the address of a static that only this type uses. NULL: no type. */
   const void *id;
-  /**
-   * UTF-8, valid as long as anything has the type.
-   */
+  /** UTF-8, valid as long as anything has the type. */
   const char *name;
-  /**
-   * Bytes of one item.
-   */
+  /** Bytes of one item. */
   size_t itemsize;
-  /**
-   * NULL: new items are bytes of zero.
-   */
+  /** NULL: new items are bytes of zero. */
   syncedmem_construct_t construct;
-  /**
-   * NULL: items need no end.
-   */
+  /** NULL: items need no end. */
   syncedmem_destruct_t destruct;
-  /**
-   * NULL: items are copied as bytes, or not at all beside one of the other functions.
-   */
+  /** NULL: items are copied as bytes, or not at all beside one of the other functions. */
   syncedmem_copy_t copy;
 } syncedmem_typemeta_t;
 
@@ -106,45 +82,25 @@ typedef struct syncedmem_typemeta_t {
  */
 typedef void (*syncedmem_deleter_t)(void *pointer, void *context);
 
-/**
- * A tensor. This structure never grows.
- */
+/** A tensor. This structure never grows. */
 typedef struct syncedmem_tensor_info_t {
-  /**
-   * The type; its `id` is NULL before the first mutable data.
-   */
+  /** The type; its `id` is NULL before the first mutable data. */
   struct syncedmem_typemeta_t meta;
-  /**
-   * Valid until the dimensions change.
-   */
+  /** Valid until the dimensions change. */
   const int64_t *dims;
-  /**
-   * A number that differs after each change of the dimensions.
-   */
+  /** A number that differs after each change of the dimensions. */
   uint64_t changes;
-  /**
-   * Number of items; -1 without a shape.
-   */
+  /** Number of items; -1 without a shape. */
   int64_t size;
-  /**
-   * Bytes of the items.
-   */
+  /** Bytes of the items. */
   size_t nbytes;
-  /**
-   * Bytes of the memory.
-   */
+  /** Bytes of the memory. */
   size_t capacity_nbytes;
-  /**
-   * Number of dimensions.
-   */
+  /** Number of dimensions. */
   int32_t ndim;
-  /**
-   * A `syncedmem_side_t`.
-   */
+  /** A `syncedmem_side_t`. */
   int32_t side;
-  /**
-   * Whether the memory came from another tensor or from the caller.
-   */
+  /** Whether the memory came from another tensor or from the caller. */
   bool shares_data;
 } syncedmem_tensor_info_t;
 
@@ -161,9 +117,7 @@ typedef void (*syncedmem_blob_visitor_t)(const char *name,
 extern "C" {
 #endif // __cplusplus
 
-/**
- * Writes the type of a `syncedmem_type_t` to `*meta`.
- */
+/** Writes the type of a `syncedmem_type_t` to `*meta`. */
 syncedmem_status_t syncedmem_typemeta(int32_t element, struct syncedmem_typemeta_t *meta);
 
 /**
@@ -180,20 +134,14 @@ syncedmem_status_t syncedmem_typemeta_element(const struct syncedmem_typemeta_t 
 syncedmem_status_t syncedmem_tensor_typemeta(int32_t side,
                                              struct syncedmem_typemeta_t *meta);
 
-/**
- * Creates a tensor of a side (`syncedmem_side_t`) without shape, type and memory, and writes its handle to `*tensor`.
- */
+/** Creates a tensor of a side (`syncedmem_side_t`) without shape, type and memory, and writes its handle to `*tensor`. */
 syncedmem_status_t syncedmem_tensor_create(int32_t side,
                                            struct syncedmem_tensor_t **tensor);
 
-/**
- * Adds a reference to the tensor.
- */
+/** Adds a reference to the tensor. */
 syncedmem_status_t syncedmem_tensor_retain(struct syncedmem_tensor_t *tensor);
 
-/**
- * Drops a reference; the last one ends the tensor.
- */
+/** Drops a reference; the last one ends the tensor. */
 syncedmem_status_t syncedmem_tensor_destroy(struct syncedmem_tensor_t *tensor);
 
 /**
@@ -207,9 +155,7 @@ syncedmem_status_t syncedmem_tensor_resize(struct syncedmem_tensor_t *tensor,
                                            int32_t ndim,
                                            const int64_t *dims);
 
-/**
- * Works as `syncedmem_tensor_resize`, with the dimensions of another tensor.
- */
+/** Works as `syncedmem_tensor_resize`, with the dimensions of another tensor. */
 syncedmem_status_t syncedmem_tensor_resize_like(struct syncedmem_tensor_t *tensor,
                                                 const struct syncedmem_tensor_t *source);
 
@@ -250,14 +196,10 @@ syncedmem_status_t syncedmem_tensor_extend(struct syncedmem_tensor_t *tensor,
                                            int64_t more,
                                            double growth_percent);
 
-/**
- * Releases the memory; other tensors that share it keep it. Dimensions and type stay.
- */
+/** Releases the memory; other tensors that share it keep it. Dimensions and type stay. */
 syncedmem_status_t syncedmem_tensor_free_memory(struct syncedmem_tensor_t *tensor);
 
-/**
- * Exchanges two tensors of the same side, all but their handles.
- */
+/** Exchanges two tensors of the same side, all but their handles. */
 syncedmem_status_t syncedmem_tensor_swap(struct syncedmem_tensor_t *tensor, struct syncedmem_tensor_t *other);
 
 /**
@@ -267,9 +209,7 @@ syncedmem_status_t syncedmem_tensor_swap(struct syncedmem_tensor_t *tensor, stru
 syncedmem_status_t syncedmem_tensor_set_keep_on_shrink(bool keep,
                                                        int64_t most_unused_bytes);
 
-/**
- * Writes what `syncedmem_tensor_set_keep_on_shrink` has set.
- */
+/** Writes what `syncedmem_tensor_set_keep_on_shrink` has set. */
 syncedmem_status_t syncedmem_tensor_get_keep_on_shrink(bool *keep, int64_t *most_unused_bytes);
 
 /**
@@ -353,22 +293,16 @@ syncedmem_status_t syncedmem_tensor_share_dlpack(struct syncedmem_tensor_t *tens
                                                  void *dlpack,
                                                  bool versioned);
 
-/**
- * Writes to `*info` what the tensor is.
- */
+/** Writes to `*info` what the tensor is. */
 syncedmem_status_t syncedmem_tensor_info(const struct syncedmem_tensor_t *tensor,
                                          struct syncedmem_tensor_info_t *info);
 
-/**
- * Writes to `*is` whether the tensor is of that type.
- */
+/** Writes to `*is` whether the tensor is of that type. */
 syncedmem_status_t syncedmem_tensor_is_type(const struct syncedmem_tensor_t *tensor,
                                             const struct syncedmem_typemeta_t *meta,
                                             bool *is);
 
-/**
- * Writes the dimension of an axis, counted from 0, to `*dim`.
- */
+/** Writes the dimension of an axis, counted from 0, to `*dim`. */
 syncedmem_status_t syncedmem_tensor_dim(const struct syncedmem_tensor_t *tensor, int32_t axis, int64_t *dim);
 
 /**
@@ -380,67 +314,47 @@ syncedmem_status_t syncedmem_tensor_dim32(const struct syncedmem_tensor_t *tenso
                                           int32_t axis,
                                           int32_t *dim);
 
-/**
- * Writes the product of the dimensions from `axis` on to `*size`; 1 for an axis after the last one.
- */
+/** Writes the product of the dimensions from `axis` on to `*size`; 1 for an axis after the last one. */
 syncedmem_status_t syncedmem_tensor_size_from_dim(const struct syncedmem_tensor_t *tensor,
                                                   int32_t axis,
                                                   int64_t *size);
 
-/**
- * Writes the product of the dimensions before `axis` to `*size`.
- */
+/** Writes the product of the dimensions before `axis` to `*size`. */
 syncedmem_status_t syncedmem_tensor_size_to_dim(const struct syncedmem_tensor_t *tensor,
                                                 int32_t axis,
                                                 int64_t *size);
 
-/**
- * Writes the product of the dimensions between two axes in either order, without theirs, to `*size`.
- */
+/** Writes the product of the dimensions between two axes in either order, without theirs, to `*size`. */
 syncedmem_status_t syncedmem_tensor_size_between_dim(const struct syncedmem_tensor_t *tensor,
                                                      int32_t axis,
                                                      int32_t other,
                                                      int64_t *size);
 
-/**
- * Writes the number of an axis from the start to `*canonical`; a negative `axis` counts from the end.
- */
+/** Writes the number of an axis from the start to `*canonical`; a negative `axis` counts from the end. */
 syncedmem_status_t syncedmem_tensor_canonical_axis_index(const struct syncedmem_tensor_t *tensor,
                                                          int32_t axis,
                                                          int32_t *canonical);
 
-/**
- * Writes a line about the tensor, as `syncedmem_report` writes its text.
- */
+/** Writes a line about the tensor, as `syncedmem_report` writes its text. */
 syncedmem_status_t syncedmem_tensor_debug_string(const struct syncedmem_tensor_t *tensor,
                                                  char *text,
                                                  size_t capacity,
                                                  size_t *length);
 
-/**
- * Creates an empty blob and writes its handle to `*blob`.
- */
+/** Creates an empty blob and writes its handle to `*blob`. */
 syncedmem_status_t syncedmem_typed_blob_create(struct syncedmem_typed_blob_t **blob);
 
-/**
- * Adds a reference to the blob.
- */
+/** Adds a reference to the blob. */
 syncedmem_status_t syncedmem_typed_blob_retain(struct syncedmem_typed_blob_t *blob);
 
-/**
- * Drops a reference; the last one ends the blob and its value.
- */
+/** Drops a reference; the last one ends the blob and its value. */
 syncedmem_status_t syncedmem_typed_blob_destroy(struct syncedmem_typed_blob_t *blob);
 
-/**
- * Writes the type of the value to `*meta`; its `id` is NULL for an empty blob.
- */
+/** Writes the type of the value to `*meta`; its `id` is NULL for an empty blob. */
 syncedmem_status_t syncedmem_typed_blob_meta(const struct syncedmem_typed_blob_t *blob,
                                              struct syncedmem_typemeta_t *meta);
 
-/**
- * Writes to `*is` whether the value is of that type.
- */
+/** Writes to `*is` whether the value is of that type. */
 syncedmem_status_t syncedmem_typed_blob_is_type(const struct syncedmem_typed_blob_t *blob,
                                                 const struct syncedmem_typemeta_t *meta,
                                                 bool *is);
@@ -490,9 +404,7 @@ syncedmem_status_t syncedmem_typed_blob_release(struct syncedmem_typed_blob_t *b
                                                 void **deleter,
                                                 void **context);
 
-/**
- * Exchanges the values of two blobs.
- */
+/** Exchanges the values of two blobs. */
 syncedmem_status_t syncedmem_typed_blob_swap(struct syncedmem_typed_blob_t *blob,
                                              struct syncedmem_typed_blob_t *other);
 
@@ -515,21 +427,15 @@ syncedmem_status_t syncedmem_typed_blob_get_mutable_tensor(struct syncedmem_type
                                                            bool *is_new,
                                                            struct syncedmem_tensor_t **tensor);
 
-/**
- * Makes a tensor the value: the blob has a reference to it, and the old value ends.
- */
+/** Makes a tensor the value: the blob has a reference to it, and the old value ends. */
 syncedmem_status_t syncedmem_typed_blob_set_tensor(struct syncedmem_typed_blob_t *blob,
                                                    struct syncedmem_tensor_t *tensor);
 
-/**
- * Creates an empty workspace and writes its handle to `*workspace`. It has a reference to the parent, which may be NULL.
- */
+/** Creates an empty workspace and writes its handle to `*workspace`. It has a reference to the parent, which may be NULL. */
 syncedmem_status_t syncedmem_workspace_create(struct syncedmem_workspace_t *parent,
                                               struct syncedmem_workspace_t **workspace);
 
-/**
- * Adds a reference to the workspace.
- */
+/** Adds a reference to the workspace. */
 syncedmem_status_t syncedmem_workspace_retain(struct syncedmem_workspace_t *workspace);
 
 /**
@@ -546,23 +452,17 @@ syncedmem_status_t syncedmem_workspace_create_blob(struct syncedmem_workspace_t 
                                                    const char *name,
                                                    struct syncedmem_typed_blob_t **blob);
 
-/**
- * Works as `syncedmem_workspace_create_blob`, but for this workspace itself: the blob hides a mapping's or a parent's.
- */
+/** Works as `syncedmem_workspace_create_blob`, but for this workspace itself: the blob hides a mapping's or a parent's. */
 syncedmem_status_t syncedmem_workspace_create_local_blob(struct syncedmem_workspace_t *workspace,
                                                          const char *name,
                                                          struct syncedmem_typed_blob_t **blob);
 
-/**
- * Works as `syncedmem_workspace_create_blob`, but writes NULL if there is no such blob.
- */
+/** Works as `syncedmem_workspace_create_blob`, but writes NULL if there is no such blob. */
 syncedmem_status_t syncedmem_workspace_get_blob(const struct syncedmem_workspace_t *workspace,
                                                 const char *name,
                                                 struct syncedmem_typed_blob_t **blob);
 
-/**
- * Writes to `*has` whether `syncedmem_workspace_get_blob` finds a blob.
- */
+/** Writes to `*has` whether `syncedmem_workspace_get_blob` finds a blob. */
 syncedmem_status_t syncedmem_workspace_has_blob(const struct syncedmem_workspace_t *workspace,
                                                 const char *name,
                                                 bool *has);
@@ -618,9 +518,7 @@ syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tens
                                            void *context,
                                            void **attached);
 
-/**
- * Works as `syncedmem_tensor_attach`, for a blob.
- */
+/** Works as `syncedmem_tensor_attach`, for a blob. */
 syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob_t *blob,
                                                void *pointer,
                                                syncedmem_deleter_t deleter,
@@ -634,9 +532,7 @@ syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob
 syncedmem_status_t syncedmem_cpu_new(size_t bytes,
                                      void **data);
 
-/**
- * Frees memory of `syncedmem_cpu_new`.
- */
+/** Frees memory of `syncedmem_cpu_new`. */
 void syncedmem_cpu_delete(void *data);
 
 /**

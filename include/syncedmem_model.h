@@ -25,29 +25,19 @@
 
 #include "syncedmem_blob.h"
 
-/**
- * What a model file holds.
- */
+/** What a model file holds. */
 enum syncedmem_model_kind_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * A net: `.caffemodel`.
-   */
+  /** A net: `.caffemodel`. */
   SYNCEDMEM_MODEL_NET = 0,
-  /**
-   * One blob: `.binaryproto`, such as a mean image.
-   */
+  /** One blob: `.binaryproto`, such as a mean image. */
   SYNCEDMEM_MODEL_BLOB = 1,
-  /**
-   * A list of blobs: `.binaryproto`.
-   */
+  /** A list of blobs: `.binaryproto`. */
   SYNCEDMEM_MODEL_BLOBS = 2,
-  /**
-   * The state of a solver: `.solverstate`.
-   */
+  /** The state of a solver: `.solverstate`. */
   SYNCEDMEM_MODEL_SOLVER_STATE = 3,
   /**
    * Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type. Blobs 1 and 2 of a quantized
@@ -63,46 +53,30 @@ typedef int32_t syncedmem_model_kind_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * What a blob is to the PyTorch module that corresponds to its layer.
- */
+/** What a blob is to the PyTorch module that corresponds to its layer. */
 enum syncedmem_torch_role_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  /**
-   * There is no such module, or the layer has other blobs than Caffe's.
-   */
+  /** There is no such module, or the layer has other blobs than Caffe's. */
   SYNCEDMEM_TORCH_NONE = 0,
-  /**
-   * `weight`.
-   */
+  /** `weight`. */
   SYNCEDMEM_TORCH_WEIGHT = 1,
-  /**
-   * `weight`, with its two axes swapped.
-   */
+  /** `weight`, with its two axes swapped. */
   SYNCEDMEM_TORCH_TRANSPOSED_WEIGHT = 2,
-  /**
-   * `bias`.
-   */
+  /** `bias`. */
   SYNCEDMEM_TORCH_BIAS = 3,
-  /**
-   * `running_mean`, times the factor if the layer has one.
-   */
+  /** `running_mean`, times the factor if the layer has one. */
   SYNCEDMEM_TORCH_RUNNING_MEAN = 4,
-  /**
-   * `running_var`, times the factor if the layer has one.
-   */
+  /** `running_var`, times the factor if the layer has one. */
   SYNCEDMEM_TORCH_RUNNING_VAR = 5,
   /**
    * The factor, which PyTorch does not have. If it is 0, BVLC's Caffe takes the mean and the variance for zeros, NVIDIA's
    * takes them unscaled.
    */
   SYNCEDMEM_TORCH_FACTOR = 6,
-  /**
-   * A blob that PyTorch has no use for.
-   */
+  /** A blob that PyTorch has no use for. */
   SYNCEDMEM_TORCH_UNUSED = 7,
 };
 #ifndef __cplusplus
@@ -113,88 +87,48 @@ typedef int32_t syncedmem_torch_role_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-/**
- * A model file that is open.
- */
+/** A model file that is open. */
 typedef struct syncedmem_model_t syncedmem_model_t;
 
-/**
- * What a model file contains beside its layers.
- */
+/** What a model file contains beside its layers. */
 typedef struct syncedmem_model_info_t {
-  /**
-   * `sizeof(syncedmem_model_info_t)` before the call, then the bytes written.
-   */
+  /** `sizeof(syncedmem_model_info_t)` before the call, then the bytes written. */
   size_t size;
-  /**
-   * A `syncedmem_model_kind_t`.
-   */
+  /** A `syncedmem_model_kind_t`. */
   int32_t kind;
-  /**
-   * The iteration of a solver's state; else 0.
-   */
+  /** The iteration of a solver's state; else 0. */
   int32_t iter;
-  /**
-   * The step of the learning rate in a solver's state; else 0.
-   */
+  /** The step of the learning rate in a solver's state; else 0. */
   int32_t current_step;
-  /**
-   * The net's name, or empty.
-   */
+  /** The net's name, or empty. */
   const char *name;
-  /**
-   * The `.caffemodel` that was saved with a solver's state; else empty.
-   */
+  /** The `.caffemodel` that was saved with a solver's state; else empty. */
   const char *learned_net;
 } syncedmem_model_info_t;
 
-/**
- * What a model file says about a blob.
- */
+/** What a model file says about a blob. */
 typedef struct syncedmem_blob_info_t {
-  /**
-   * `sizeof(syncedmem_blob_info_t)` before the call, then the bytes written.
-   */
+  /** `sizeof(syncedmem_blob_info_t)` before the call, then the bytes written. */
   size_t size;
-  /**
-   * How its values are stored: a `syncedmem_type_t`.
-   */
+  /** How its values are stored: a `syncedmem_type_t`. */
   int32_t element_type;
-  /**
-   * Number of dimensions of `shape`; 0 for a single value.
-   */
+  /** Number of dimensions of `shape`; 0 for a single value. */
   int axes;
-  /**
-   * The stored dimensions.
-   */
+  /** The stored dimensions. */
   const int64_t *shape;
-  /**
-   * Number of dimensions of `net_shape`.
-   */
+  /** Number of dimensions of `net_shape`. */
   int net_axes;
-  /**
-   * The dimensions in the net: without the leading ones of files from before 2015.
-   */
+  /** The dimensions in the net: without the leading ones of files from before 2015. */
   const int64_t *net_shape;
-  /**
-   * Number of values. It fits the shape, or `syncedmem_model_read_blob` gives `FORMAT`.
-   */
+  /** Number of values. It fits the shape, or `syncedmem_model_read_blob` gives `FORMAT`. */
   uint64_t count;
-  /**
-   * Whether gradients are stored too.
-   */
+  /** Whether gradients are stored too. */
   bool has_diff;
-  /**
-   * How they are stored: a `syncedmem_type_t`.
-   */
+  /** How they are stored: a `syncedmem_type_t`. */
   int32_t diff_element_type;
-  /**
-   * A `syncedmem_torch_role_t`.
-   */
+  /** A `syncedmem_torch_role_t`. */
   int32_t torch_role;
-  /**
-   * Number of dimensions of `torch_shape`.
-   */
+  /** Number of dimensions of `torch_shape`. */
   int torch_axes;
   /**
    * The dimensions in PyTorch's module, before those of `SYNCEDMEM_TORCH_TRANSPOSED_WEIGHT` are swapped; without such a
@@ -217,20 +151,14 @@ extern "C" {
 syncedmem_status_t syncedmem_model_open(const char *path,
                                         struct syncedmem_model_t **model);
 
-/**
- * Closes a model and its file.
- */
+/** Closes a model and its file. */
 syncedmem_status_t syncedmem_model_close(struct syncedmem_model_t *model);
 
-/**
- * Writes to `*info` what the file contains beside its layers.
- */
+/** Writes to `*info` what the file contains beside its layers. */
 syncedmem_status_t syncedmem_model_info(const struct syncedmem_model_t *model,
                                         struct syncedmem_model_info_t *info);
 
-/**
- * Writes the number of layers to `*count`.
- */
+/** Writes the number of layers to `*count`. */
 syncedmem_status_t syncedmem_model_layer_count(const struct syncedmem_model_t *model, size_t *count);
 
 /**
@@ -245,9 +173,7 @@ syncedmem_status_t syncedmem_model_layer(const struct syncedmem_model_t *model,
                                          const char **type_name,
                                          size_t *blobs);
 
-/**
- * Writes to `*info` what the file says about a blob. Blobs are numbered from 0: weights before biases.
- */
+/** Writes to `*info` what the file says about a blob. Blobs are numbered from 0: weights before biases. */
 syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *model,
                                              size_t layer,
                                              size_t blob,
