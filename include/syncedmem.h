@@ -551,6 +551,22 @@ syncedmem_status_t syncedmem_head(const struct syncedmem_t *mem, syncedmem_head_
 syncedmem_status_t syncedmem_size(const struct syncedmem_t *mem, size_t *bytes);
 
 /**
+ * Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 without a block, or if the
+ * driver does not know memory of `syncedmem_set_gpu_data`.
+ */
+syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
+                                            int *ordinal);
+
+/** Writes to `*pinned` whether this library allocated the object's host block page-locked. */
+syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
+
+/** Writes to `*owns` whether the object has a host block that it frees: not for borrowed memory and size 0. */
+syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns);
+
+/** Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory and size 0. */
+syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
+
+/**
  * Writes the address of the host data to `*data`, for reading. A first access allocates zeros; newer data is copied
  * from the device.
  */
@@ -717,22 +733,6 @@ syncedmem_status_t syncedmem_exports(const struct syncedmem_t *mem, size_t *host
  * `capsule` is NULL or a `PyObject *` of that kind, and the calling thread holds the GIL.
  */
 void syncedmem_end_capsule(void *capsule);
-
-/**
- * Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 without a block, or if the
- * driver does not know memory of `syncedmem_set_gpu_data`.
- */
-syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
-                                            int *ordinal);
-
-/** Writes to `*pinned` whether this library allocated the object's host block page-locked. */
-syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
-
-/** Writes to `*owns` whether the object has a host block that it frees: not for borrowed memory and size 0. */
-syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns);
-
-/** Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory and size 0. */
-syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
 
 /** Gives the idle blocks of a `syncedmem_memory_t` back to the system or the driver. */
 syncedmem_status_t syncedmem_trim(int32_t memory);

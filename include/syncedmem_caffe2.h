@@ -213,6 +213,18 @@ syncedmem_status_t syncedmem_tensor_set_keep_on_shrink(bool keep,
 syncedmem_status_t syncedmem_tensor_get_keep_on_shrink(bool *keep, int64_t *most_unused_bytes);
 
 /**
+ * Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
+ * is `pointer`, `deleter` (NULL: none) is called with it and `context` when the tensor ends; otherwise it stays the
+ * caller's. With NULL for `pointer` nothing is attached, and NULL is written if nothing was. A binding keeps its one
+ * object for a tensor there.
+ */
+syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tensor,
+                                           void *pointer,
+                                           syncedmem_deleter_t deleter,
+                                           void *context,
+                                           void **attached);
+
+/**
  * Writes the address of the items to `*data`, for reading; NULL for a tensor without items that never had memory. If
  * `meta` is not NULL, the tensor's type must be that one.
  *
@@ -431,6 +443,13 @@ syncedmem_status_t syncedmem_typed_blob_get_mutable_tensor(struct syncedmem_type
 syncedmem_status_t syncedmem_typed_blob_set_tensor(struct syncedmem_typed_blob_t *blob,
                                                    struct syncedmem_tensor_t *tensor);
 
+/** Works as `syncedmem_tensor_attach`, for a blob. */
+syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob_t *blob,
+                                               void *pointer,
+                                               syncedmem_deleter_t deleter,
+                                               void *context,
+                                               void **attached);
+
 /** Creates an empty workspace and writes its handle to `*workspace`. It has a reference to the parent, which may be NULL. */
 syncedmem_status_t syncedmem_workspace_create(struct syncedmem_workspace_t *parent,
                                               struct syncedmem_workspace_t **workspace);
@@ -505,25 +524,6 @@ syncedmem_status_t syncedmem_workspace_blobs(const struct syncedmem_workspace_t 
                                              bool local,
                                              syncedmem_blob_visitor_t visitor,
                                              void *context);
-
-/**
- * Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
- * is `pointer`, `deleter` (NULL: none) is called with it and `context` when the tensor ends; otherwise it stays the
- * caller's. With NULL for `pointer` nothing is attached, and NULL is written if nothing was. A binding keeps its one
- * object for a tensor there.
- */
-syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tensor,
-                                           void *pointer,
-                                           syncedmem_deleter_t deleter,
-                                           void *context,
-                                           void **attached);
-
-/** Works as `syncedmem_tensor_attach`, for a blob. */
-syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob_t *blob,
-                                               void *pointer,
-                                               syncedmem_deleter_t deleter,
-                                               void *context,
-                                               void **attached);
 
 /**
  * Allocates `bytes` of host memory, zeros aligned to 64 bytes, and writes its address to `*data`. The account counts it

@@ -2,10 +2,11 @@
 #![expect(unsafe_code, reason = "a pointer of the caller's, and the function that ends it")]
 
 use std::ffi::c_void;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 
 use super::external::Foreign;
 use super::lock::{Guarded, locked};
+use super::typemeta::syncedmem_deleter_t;
 
 #[derive(Default)]
 pub struct Attachment(Guarded<Option<Attached>>);
@@ -16,14 +17,15 @@ struct Attached(Foreign);
 unsafe impl Send for Attached {}
 
 impl Attachment {
-    /// The attached pointer; null if nothing is attached.
-    pub fn get(&self) -> *mut c_void {
-        locked(|held| self.0.get(held).as_ref().map_or(null_mut(), |attached| attached.0.pointer.as_ptr()))
-    }
-
-    /// Attaches `new` unless something is attached, and returns what is attached. If that is older, `new` stays the caller's.
-    pub fn attach(&self, new: Foreign) -> *mut c_void {
-        locked(|held| self.0.get_mut(held).get_or_insert(Attached(new)).0.pointer.as_ptr())
+    /// Attaches `pointer`, unless it is null or something is attached. Returns what is attached; if that is older, `pointer`
+    /// stays the caller's.
+    pub fn attach(&self, pointer: *mut c_void, deleter: syncedmem_deleter_t, context: *mut c_void) -> *mut c_void {
+        let new = NonNull::new(pointer).map(|pointer| Attached(Foreign { pointer, deleter, context }));
+        locked(|held| {
+            let attached = self.0.get_mut(held);
+            *attached = attached.take().or(new);
+            attached.as_ref().map_or(null_mut(), |attached| attached.0.pointer.as_ptr())
+        })
     }
 }
 

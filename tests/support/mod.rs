@@ -50,13 +50,13 @@ pub use syncedmem::abi::blob::{arrays::*, handle::*, math::*, shape::*};
 pub use syncedmem::abi::c::object::syncedmem_head_t::*;
 pub use syncedmem::abi::c::pools::syncedmem_memory_t::*;
 pub use syncedmem::abi::c::{
-    access::*, account::*, caffe_host::*, cuda::*, dlpack::*, errors::*, object::*, policy::*, pools::*, query::*,
-    stats::*, trace::*, transfer::*,
+    access::*, account::*, caffe_host::*, cuda::*, dlpack::*, errors::*, object::*, policy::*, pools::*, stats::*,
+    trace::*, transfer::*,
 };
 #[cfg(all(feature = "blob", feature = "caffe2"))]
 pub use syncedmem::abi::caffe2::init_net::*;
 #[cfg(feature = "caffe2")]
-pub use syncedmem::abi::caffe2::{attach::*, blob::*, cpu::*, data::*, info::*, tensor::*, typemeta::*, workspace::*};
+pub use syncedmem::abi::caffe2::{blob::*, cpu::*, data::*, info::*, tensor::*, typemeta::*, workspace::*};
 pub use syncedmem::abi::element::{syncedmem_array_t::*, syncedmem_type_t, syncedmem_type_t::*};
 #[cfg(feature = "blob")]
 pub use syncedmem::abi::model::{

@@ -11,7 +11,6 @@ pub mod errors;
 pub mod object;
 pub mod policy;
 pub mod pools;
-pub mod query;
 pub mod stats;
 pub mod trace;
 pub mod transfer;

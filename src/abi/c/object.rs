@@ -1,6 +1,6 @@
-//! The life of an object, its size and its head.
+//! The life of an object, and its state: size, head and blocks.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use syncedmem_core::head::Side;
@@ -140,4 +140,29 @@ pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut sync
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_size(mem: *const syncedmem_t, bytes: *mut usize) -> syncedmem_status_t {
     entry!(handle(mem), out(bytes), |object, bytes| bytes.set(object.size()?))
+}
+
+/// Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 without a block, or if the
+/// driver does not know memory of `syncedmem_set_gpu_data`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_device_ordinal(mem: *const syncedmem_t, ordinal: *mut c_int) -> syncedmem_status_t {
+    entry!(handle(mem), out(ordinal), |object, ordinal| ordinal.set(object.device_ordinal()?.unwrap_or(-1)))
+}
+
+/// Writes to `*pinned` whether this library allocated the object's host block page-locked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_is_pinned(mem: *const syncedmem_t, pinned: *mut bool) -> syncedmem_status_t {
+    entry!(handle(mem), out(pinned), |object, pinned| pinned.set(object.is_pinned()?))
+}
+
+/// Writes to `*owns` whether the object has a host block that it frees: not for borrowed memory and size 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_owns_cpu(mem: *const syncedmem_t, owns: *mut bool) -> syncedmem_status_t {
+    entry!(handle(mem), out(owns), |object, owns| owns.set(object.owns(Side::Host)?))
+}
+
+/// Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory and size 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_owns_gpu(mem: *const syncedmem_t, owns: *mut bool) -> syncedmem_status_t {
+    entry!(handle(mem), out(owns), |object, owns| owns.set(object.owns(Side::Device)?))
 }

@@ -188,3 +188,17 @@ pub unsafe extern "C" fn syncedmem_typed_blob_set_tensor(
 ) -> syncedmem_status_t {
     entry!(held(blob), reference_of(tensor), |blob, tensor| blob.set(Value::tensor(tensor)?))
 }
+
+/// Works as `syncedmem_tensor_attach`, for a blob.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_typed_blob_attach(
+    blob: *const syncedmem_typed_blob_t,
+    pointer: *mut c_void,
+    deleter: syncedmem_deleter_t,
+    context: *mut c_void,
+    attached: *mut *mut c_void,
+) -> syncedmem_status_t {
+    entry!(out(attached), held(blob), |attached, blob| {
+        attached.set(blob.attachment().attach(pointer, deleter, context));
+    })
+}

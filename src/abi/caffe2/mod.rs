@@ -23,7 +23,6 @@
 //! target may be old or new. An axis that does not exist gives INVALID_ARGUMENT. A destroyed handle is not detected.
 #![expect(unsafe_code, reason = "C functions")]
 
-pub mod attach;
 pub mod blob;
 pub mod cpu;
 pub mod data;

@@ -1,5 +1,7 @@
 //! Tensors: handles, dimensions and memory.
 
+use std::ffi::c_void;
+
 use super::held::{Held, handle_of, held, reference_of, taken};
 use crate::abi::arguments::{numbers, out, side};
 use crate::abi::call::entry;
@@ -7,6 +9,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
 use crate::caffe2::handle::{Changing, Handle};
 use crate::caffe2::tensor::{self, Tensor};
+use crate::caffe2::typemeta::syncedmem_deleter_t;
 
 /// A tensor.
 pub struct syncedmem_tensor_t(());
@@ -216,5 +219,22 @@ pub unsafe extern "C" fn syncedmem_tensor_get_keep_on_shrink(
         let (kept, most) = tensor::keep_on_shrink();
         keep.set(kept);
         most_unused_bytes.set(most);
+    })
+}
+
+/// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
+/// is `pointer`, `deleter` (NULL: none) is called with it and `context` when the tensor ends; otherwise it stays the
+/// caller's. With NULL for `pointer` nothing is attached, and NULL is written if nothing was. A binding keeps its one
+/// object for a tensor there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syncedmem_tensor_attach(
+    tensor: *const syncedmem_tensor_t,
+    pointer: *mut c_void,
+    deleter: syncedmem_deleter_t,
+    context: *mut c_void,
+    attached: *mut *mut c_void,
+) -> syncedmem_status_t {
+    entry!(out(attached), held(tensor), |attached, tensor| {
+        attached.set(tensor.attachment().attach(pointer, deleter, context));
     })
 }
