@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* snippet:begin */
 #include "syncedmem_blob.h"
 
 /* Prints the library's sentence if the call fails. */
@@ -12,7 +11,6 @@ static void check(syncedmem_status_t status) {
     exit(1);
   }
 }
-/* snippet:end */
 
 static const char *const heads[] = {"UNINITIALIZED", "HEAD_AT_CPU", "HEAD_AT_GPU", "SYNCED"};
 static uint64_t to_gpu, to_cpu;
@@ -50,7 +48,6 @@ int main(void) {
   }
   check(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON));
 
-  /* snippet:begin */
   const int64_t shape[] = {2, 3, 4, 5};
   syncedmem_blob_t *blob;
   syncedmem_t *data;
@@ -62,7 +59,6 @@ int main(void) {
   for (int i = 0; i < 120; i++) ((float *)values)[i] = 1;
   double sum;
   check(syncedmem_blob_asum(blob, SYNCEDMEM_DATA, &sum));
-  /* snippet:end */
   const void *read;
   show(blob, "mutable_cpu_data");
   printf("asum_data %g\n", sum);
@@ -95,9 +91,7 @@ int main(void) {
   check(syncedmem_blob_reshape(other, 1, (const int64_t[]){240}));
   show(other, "Reshape to more");
   show(blob, "the first blob");
-  /* snippet:begin */
   check(syncedmem_blob_destroy(blob));
-  /* snippet:end */
   check(syncedmem_blob_destroy(other));
   return 0;
 }

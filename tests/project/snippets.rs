@@ -51,8 +51,7 @@ fn filled(page: &str, read: impl Fn(&str) -> String) -> String {
 }
 
 /// The pages, and what each shows.
-const PAGES: [(&str, &[&str]); 2] =
-    [("ffi", &["rust/walk.rs", "java/Walk.java", "node/walk.js"]), ("blob", &["c/blob.c"])];
+const PAGES: [(&str, &[&str]); 1] = [("ffi", &["rust/walk.rs", "java/Walk.java", "node/walk.js"])];
 
 #[test]
 fn the_pages_show_what_the_examples_say_and_print() {
