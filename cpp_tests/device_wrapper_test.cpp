@@ -57,8 +57,8 @@ TEST_F(WrapperOnTheDevice, SaysWhereTheBlocksAreAndWhoseAndGivesThemBack) {
   memory.set_gpu_data(mine.data());
   EXPECT_EQ(memory.gpu_data(), mine.data());
   EXPECT_FALSE(memory.owns_gpu());
-  char lent[4096] = {};
-  memory.set_cpu_data(lent);
+  char borrowed[4096] = {};
+  memory.set_cpu_data(borrowed);
   memory.release_gpu();
   EXPECT_EQ(memory.device_ordinal(), -1);
   EXPECT_FALSE(memory.owns_cpu());

@@ -229,12 +229,12 @@ TEST(Wrapper, BorrowsATensorUntilItLetsItGo) {
   float data[4] = {1, 2, 3, 4};
   std::int64_t elements = 4;
   int deleted = 0;
-  DLManagedTensorVersioned lent = floats_of(data, &elements, &deleted);
+  DLManagedTensorVersioned borrowed = floats_of(data, &elements, &deleted);
   SyncedMemory other(8);
-  EXPECT_THROW(other.set_dlpack(&lent), std::invalid_argument) << "of another size";
+  EXPECT_THROW(other.set_dlpack(&borrowed), std::invalid_argument) << "of another size";
   {
     SyncedMemory memory(sizeof data);
-    memory.set_dlpack(&lent);
+    memory.set_dlpack(&borrowed);
     EXPECT_EQ(memory.cpu_data(), data);
     EXPECT_EQ(deleted, 0);
   }

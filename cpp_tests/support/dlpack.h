@@ -42,10 +42,10 @@ static inline void count_deleted(DLManagedTensorVersioned *self) { ++*(int *)sel
 
 /* A tensor of another library: `*elements` floats on the CPU, in one dimension. */
 static inline DLManagedTensorVersioned floats_of(float *data, int64_t *elements, int *deleted) {
-  DLManagedTensorVersioned lent = {1, 0, deleted, count_deleted, 0, {0, kDLCPU, 0, 1, kDLFloat, 32, 1, 0, 0, 0}};
-  lent.tensor.data = data;
-  lent.tensor.shape = elements;
-  return lent;
+  DLManagedTensorVersioned borrowed = {1, 0, deleted, count_deleted, 0, {0, kDLCPU, 0, 1, kDLFloat, 32, 1, 0, 0, 0}};
+  borrowed.tensor.data = data;
+  borrowed.tensor.shape = elements;
+  return borrowed;
 }
 
 #endif

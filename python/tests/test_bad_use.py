@@ -28,13 +28,13 @@ def test_a_handle_that_was_destroyed_behind_pythons_back_is_an_exception() -> No
 def test_a_memory_that_failed_to_be_made_ends_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    told: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    reported: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
     for size in (-1, "x", None, 2**70):
         with pytest.raises((TypeError, ValueError, MemoryError)):
             SyncedMemory(size)  # type: ignore[arg-type]
     gc.collect()
-    assert not told
+    assert not reported
 
 
 def test_a_callback_into_python_uses_the_object_that_the_call_is_on() -> None:

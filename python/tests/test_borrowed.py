@@ -71,14 +71,14 @@ def test_the_deleter_is_called_once_when_other_memory_takes_its_place(versioned:
 
 
 def test_a_deleter_that_fails_is_told_and_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    reported: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
     producer = Producer(bytes(96))
     mem = SyncedMemory(96)
     mem.set_cpu_data(producer)
     producer.deleted = "no number"  # type: ignore[assignment]
     mem.close()
-    assert mem.closed and len(told) == 1
+    assert mem.closed and len(reported) == 1
 
 
 def test_the_offset_the_strides_and_page_locked_memory_are_understood() -> None:

@@ -52,9 +52,9 @@ def run(*arguments: str) -> str:
     command = str(own) if own.is_file() else shutil.which("syncedmem")
     if command is None:
         raise FileNotFoundError("the syncedmem command is neither in this package nor in PATH; install a package that has it")
-    told = subprocess.run([command, *arguments], capture_output=True, encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL)
-    if told.returncode != 0:
-        raise ValueError(told.stderr.strip().removeprefix("syncedmem: "))
-    for line in told.stderr.splitlines():
+    done = subprocess.run([command, *arguments], capture_output=True, encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise ValueError(done.stderr.strip().removeprefix("syncedmem: "))
+    for line in done.stderr.splitlines():
         warnings.warn(line.removeprefix("syncedmem: "), stacklevel=4)
-    return told.stdout
+    return done.stdout
