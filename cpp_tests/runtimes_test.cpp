@@ -59,7 +59,7 @@ TEST(Libstdcxx, IsThrownWithBesideOthers) { expect_caught_beside(CATCHES_SHARED,
 TEST(Libstdcxx, IsFoundByAProgramAtAFixedAddressThatIsBoundLazily) { expect_caught_beside(CATCHES_FIXED, libcxx); }
 
 TEST(Libstdcxx, OfALibraryIsFoundThroughAProgramAtAFixedAddress) {
-  // In such a program all references to a function lead to the program's own entry for it.
+  // A program at a fixed address resolves all references to a function to the program's PLT entry.
   expect_caught(CATCHES_FIXED " policy " PLUGIN_SHARED " fails", caught);
   expect_caught(CATCHES_FIXED " policy " PLUGIN_SHARED " fails", caught, "LD_BIND_NOW=1");
   expect_caught(CATCHES_FIXED " callback " PLUGIN_SHARED " fails", caught_from_the_callback);

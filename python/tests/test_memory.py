@@ -72,7 +72,7 @@ def test_a_name_that_cannot_be_is_an_error(accounting: None, name: Any, error: t
 
 def test_attributes_that_are_told_have_a_type_and_cannot_be_set() -> None:
     mem = SyncedMemory(4096)
-    # For type checkers, which read this file.
+    # Type checkers read this file.
     head: Head = mem.head
     device: int | None = mem.device
     exports: tuple[int, int] = mem.exports

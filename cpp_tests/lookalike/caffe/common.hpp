@@ -68,7 +68,7 @@ void caffe_gpu_memcpy(const std::size_t size, const void* from, void* to);
 }  // namespace caffe
 
 extern "C" {
-/// For programs that open the library at run time.
+/// Entry points of programs that open the library at run time.
 void lookalike_set_mode(int mode);
 /// Number of calls of Get() since the last call of this function.
 int lookalike_gets(void);

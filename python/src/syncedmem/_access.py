@@ -35,7 +35,7 @@ class Access(Holder, Generic[T]):
         self._kind = kind
         # Arrays by thread: several threads may be in a `with` block of one access.
         self._given: dict[int, list[T]] = {}
-        # For a consumer that keeps this object and not an array.
+        # The array or access of a consumer that keeps only this object.
         self._held: Any = None
 
     def _do(self) -> T:

@@ -223,7 +223,7 @@ class Tensor(Holder):
         reused if it is large enough; arrays that were made of it before see what is written.
         """
         address, meta = ffi.new("void **"), self._meta(dtype)
-        # In one locked step: another thread may give the tensor another type.
+        # One locked step: another thread may change the tensor's type.
         with self._handle.alone:
             self._handle.change(lib.syncedmem_tensor_mutable_data, meta, address)
             return self._view(Kind.WRITE)
@@ -240,7 +240,7 @@ class Tensor(Holder):
         return meta
 
     def _source(self, kind: Kind) -> Source | None:
-        """Its memory with type and shape; None without items."""
+        """The memory with its type and shape; None without items."""
         with self._handle.alone:
             address = ffi.new("const void **")
             self._handle.change(lib.syncedmem_tensor_data, ffi.NULL, address)

@@ -34,7 +34,7 @@ class _LinkMap(ctypes.Structure):
 def _opened() -> tuple[Any, str]:
     # Use the library that is in the process, such as a preloaded one: two do not know each other's blocks.
     try:
-        # Not by cffi: for a file that exists but is not loaded, glibc sets no error, and cffi crashes.
+        # ctypes, because cffi crashes if the file exists but is not loaded: glibc sets no error then.
         ctypes.CDLL(_SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
         pass
@@ -43,7 +43,7 @@ def _opened() -> tuple[Any, str]:
     named = os.environ.get("SYNCEDMEM_LIBRARY")
     path = named or str(_FOLDER / _SONAME)
     try:
-        # Not global: its C++ symbols must not replace those of a Caffe that is loaded later.
+        # RTLD_LOCAL: the library's C++ symbols must not replace those of a Caffe that is loaded later.
         return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_LOCAL), _path_of(path)
     except OSError as error:
         whose = ", which SYNCEDMEM_LIBRARY names," if named else ""

@@ -67,7 +67,7 @@ class SyncedMemory(Accessors):
 
     @property
     def name(self) -> str | None:
-        """Its name in traces and reports of them."""
+        """The name in traces and their reports."""
         return self._name
 
     @name.setter

@@ -213,14 +213,14 @@ class ModelLayer:
     __slots__ = ("blobs", "index", "name", "type")
 
     index: int
-    """Its number, from 0."""
+    """The number of the layer, from 0."""
     name: str
-    """Its name, which another layer may have too. Bytes that are not UTF-8 are percent-encoded, as `%BE`:
+    """The name, which another layer may have too. Bytes that are not UTF-8 are percent-encoded, as `%BE`:
     `urllib.parse.unquote_to_bytes` returns the bytes."""
     type: str
-    """Its type, by Caffe's names since 2015."""
+    """The type, by Caffe's names since 2015."""
     blobs: tuple[ModelBlob, ...]
-    """Its blobs: weights before biases."""
+    """The blobs: weights before biases."""
 
     def __init__(self, file: _File, index: int) -> None:
         name, of, blobs = ffi.new("const char **"), ffi.new("const char **"), ffi.new("size_t *")
@@ -262,7 +262,7 @@ class ModelBlob(Holder):
         self._torch_shape: Shape = tuple(info.torch_shape[0 : info.torch_axes])
 
     def read(self, dtype: npt.DTypeLike | None = None, *, diff: bool = False) -> SyncedArray:
-        """Its values, or its gradients, in a new `SyncedMemory`: in their stored type, or as float32 or float64.
+        """The values, or the gradients, in a new `SyncedMemory`: in their stored type, or as float32 or float64.
 
         Raises `Error` if the values do not fit the shape, or the file was cut since it was opened.
         """
@@ -286,7 +286,7 @@ class ModelBlob(Holder):
             check(lib.syncedmem_model_read_blob(*place, array, ELEMENT_TYPES[wanted], handle.pointer))
 
     def to_torch(self) -> Any:
-        """Its values as a PyTorch tensor, which keeps the memory that they were read into; nothing is copied."""
+        """The values as a PyTorch tensor, which keeps the memory that they were read into; nothing is copied."""
         return _tensor(self.read())
 
     @property

@@ -25,7 +25,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 @dataclasses.dataclass(frozen=True)
 class SolverState:
-    """What a solver saves beside the net."""
+    """The state that a solver saves with the net."""
 
     iter: int
     """The iteration at which it was saved."""
