@@ -29,7 +29,7 @@ impl<T> Guarded<T> {
         Guarded(UnsafeCell::new(value))
     }
 
-    /// The value, without the lock: a `&mut` is the only reference.
+    /// The value. It needs no lock, because `&mut self` is the only reference.
     pub fn alone(&mut self) -> &mut T {
         self.0.get_mut()
     }

@@ -11,7 +11,7 @@ use crate::platform::text::warn;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Switches the report. Switching it on switches the account on too.
+/// Switches the report; on, it needs the account, which is switched on too.
 pub fn set(on: bool) {
     if on {
         keep_account(true);

@@ -72,7 +72,7 @@ impl Items {
         self.set(count, meta, Some(Memory { storage, origin }));
     }
 
-    /// Drops memory that does not stay after everything else, because that may call the caller's functions.
+    /// Sets the three. Memory that does not stay ends last, because its end may call the caller's functions.
     fn set(&mut self, count: i64, meta: TypeMeta, mut memory: Option<Memory>) {
         (self.count, self.meta) = (count, meta);
         let fitting = memory.take_if(|memory| memory.fits(count, &meta));
