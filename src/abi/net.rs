@@ -99,7 +99,7 @@ pub unsafe extern "C" fn sharing(figures: NonNull<[[u64; 3]; 2]>, touched: NonNu
     let ([host, device], sentences) = share::figures();
     let (of_host, of_devices) = (arena::host::figures(), arena::device::figures());
     let both = [(of_host, host), (of_devices, device)]
-        .map(|(Figures { needed, most_lent, .. }, would_be)| [needed, most_lent, would_be]);
+        .map(|(Figures { needed, most_in_use, .. }, would_be)| [needed, most_in_use, would_be]);
     // SAFETY: libsyncedmem_net.so passes two arrays of three.
     unsafe { figures.write(both) };
     let sentences = sentences.take(most).enumerate();

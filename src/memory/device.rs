@@ -35,7 +35,7 @@ pub fn allocate(driver: &Driver, bytes: usize, fill: Fill, holder: usize) -> Res
 }
 
 /// Takes a block from the thread's arena. `None`: call [`allocate`], which succeeds or returns the error.
-pub fn lend(
+pub fn take_from_arena(
     driver: &Driver,
     bytes: usize,
     fill: Fill,
@@ -50,8 +50,8 @@ pub fn lend(
             Fill::Undefined if settings::fills_with_junk() => Some(JUNK),
             _ => None,
         };
-        let span = recorder::begin(c"lend on the device", bytes);
-        let found = arena::lend(driver, guard, (bytes, holder), place)?;
+        let span = recorder::begin(c"take from arena on device", bytes);
+        let found = arena::take(driver, guard, (bytes, holder), place)?;
         found.map(|found| filled(driver, found, Subject { object: holder, bytes }, value, span)).transpose()
     })
 }

@@ -181,13 +181,13 @@ impl SyncedMemory {
         }
         let request =
             |fill| host::Request { bytes, zeroed: fill == Fill::Zeros, pinned, aligned: false, holder: self.address() };
-        let lend = |fill, place| {
-            let lent = host::lend(request(fill), place);
-            Ok(lent.inspect(|block| spoil(block.address, fill)))
+        let take = |fill, place| {
+            let taken = host::take_from_arena(request(fill), place);
+            Ok(taken.inspect(|block| spoil(block.address, fill)))
         };
         // An arena's block is not page-locked: it is no destination of a copy from the device.
         let reused = match reuse.filter(|_| state.device.is_none()) {
-            Some(reuse) => self.reused(reuse, Side::Host, fill, lend)?,
+            Some(reuse) => self.reused(reuse, Side::Host, fill, take)?,
             None => None,
         };
         let host::HostMemory { address, owned, pinned } = match reused {
@@ -232,7 +232,7 @@ impl SyncedMemory {
         host::check_size(bytes, Side::Device)?;
         let reused = match from.reuse {
             Some(reuse) => self.reused(reuse, Side::Device, fill, |fill, place| {
-                device::lend(driver, bytes, fill, self.address(), place)
+                device::take_from_arena(driver, bytes, fill, self.address(), place)
             })?,
             None => None,
         };

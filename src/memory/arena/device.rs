@@ -1,11 +1,11 @@
-//! An arena is one block of the driver's, of as many bytes as the thread's plans need. A block that finds no place in it gets
-//! a further block of the driver's, and once nothing is lent, one block takes the place of all.
+//! An arena on a device is one block of the driver's, of as many bytes as the thread's plans need. A block that finds no place in it
+//! gets one more block of the driver's. When no block is in use, one block of the driver's replaces all.
 //!
-//! The work that uses lent blocks is in the legacy default stream, which Caffe's kernels and copies are in: so a block is handed
-//! over without a wait. Before another stream uses one, `pending_on_legacy` has it wait for that stream, and an object that is
-//! pushed on a stream leaves the arena's ([`crate::object`]).
+//! Caffe's kernels and copies are in the legacy default stream, so the next object gets a block without a wait. Before another stream
+//! uses a block, `pending_on_legacy` makes it wait for the legacy stream. The push of an object on a stream ends the object's sharing
+//! ([`crate::object`]).
 //!
-//! Only an arena's thread lends from it. A block may be given back on any thread. The driver is called outside of the lock.
+//! Only the arena's thread takes blocks from it. Any thread may give a block back. No function of the driver is called under the lock.
 #![expect(unsafe_code, reason = "blocks of the driver are given back")]
 
 use std::ffi::{c_int, c_void};
@@ -33,16 +33,16 @@ use crate::memory::observed::Found;
 use crate::platform::sync::this_thread;
 use crate::platform::text::warn_once;
 
-/// Where a plan has a block.
+/// The place that a plan gives a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
-    /// `None`: in any gap.
+    /// `None` means any gap.
     pub offset: Option<usize>,
-    /// Bytes of all that the plan places.
+    /// Bytes of all that the plan has placed.
     pub whole: usize,
 }
 
-/// A block of the driver's.
+/// One block of the driver's.
 struct Chunk {
     address: NonNull<c_void>,
     allocation: Allocation,
@@ -53,35 +53,35 @@ struct Chunk {
 unsafe impl Send for Chunk {}
 
 pub struct Arena {
-    /// `pthread_self()` of its thread.
+    /// `pthread_self()` of the arena's thread.
     owner: usize,
     context: Context,
-    /// It changes with a reset of the device, which ends the chunks.
+    /// A reset of the device changes the context, and ends the chunks.
     context_id: u64,
-    /// The most bytes of any plan, and those that blocks needed beside these.
+    /// The bytes of the largest plan, and of the blocks that found no place in it.
     planned: usize,
     beside: usize,
-    /// The driver had no block of so many bytes.
+    /// The driver refused a block of so many bytes.
     refused: usize,
-    /// The first is the plan's.
+    /// The first chunk serves the plan.
     chunks: Vec<Chunk>,
     figures: Figures,
 }
 
-// SAFETY: a context is the process's.
+// SAFETY: a context belongs to the process, not to a thread.
 unsafe impl Send for Arena {}
 
 enum Step {
-    Lent(NonNull<c_void>, Allocation),
-    /// The caller gives these back.
+    Taken(NonNull<c_void>, Allocation),
+    /// The caller gives these chunks back, outside of the lock.
     Ended(Vec<Chunk>),
     /// The arena needs a chunk of so many bytes.
     Lacks(usize),
     Refused,
 }
 
-/// A block with undefined contents. `None`: the device has no memory for it.
-pub fn lend(
+/// Takes a block with undefined contents from this thread's arena. `None` if the device has no memory for it.
+pub fn take(
     driver: &Driver,
     guard: &ContextGuard<'_>,
     (bytes, holder): (usize, usize),
@@ -94,7 +94,7 @@ pub fn lend(
             Arena::of_this_thread(&mut arenas.device, guard.context).map(|arena| arena.step(id, room, place))
         });
         match step.unwrap_or(Step::Refused) {
-            Step::Lent(address, allocation) => break (address, allocation),
+            Step::Taken(address, allocation) => break (address, allocation),
             Step::Ended(chunks) => chunks.into_iter().for_each(|chunk| end(driver, chunk)),
             Step::Lacks(bytes) => add(driver, guard, bytes)?,
             Step::Refused => return Ok(None),
@@ -149,16 +149,16 @@ fn add(driver: &Driver, guard: &ContextGuard<'_>, bytes: usize) -> Result<(), Er
     Ok(())
 }
 
-/// Gives a chunk back to the driver, behind the work of the legacy default stream.
+/// Gives a chunk back to the driver, after the work of the legacy default stream.
 fn end(driver: &Driver, chunk: Chunk) {
     let _operation = Operation::begin();
     IdleBlocks::of(Side::Device).end_use(&chunk.allocation);
-    // SAFETY: no block of the chunk is lent.
+    // SAFETY: an arena gives up only chunks without blocks, so no object uses the memory.
     unsafe { deferred::give_back_or_leave(driver, chunk.address, chunk.allocation) };
 }
 
-/// The block may still be in use by work that its stream does before later work, or that was declared. If that cannot be waited
-/// for, its place stays taken.
+/// Gives a block back. Work of the legacy stream may still use it; work that was declared on another stream is waited for. If that
+/// wait fails, the place stays taken.
 pub fn give_back(address: NonNull<c_void>, mut allocation: Allocation) {
     if driver_in_use().is_some_and(|driver| allocation.behind.wait(driver).is_err()) {
         return;
@@ -166,17 +166,17 @@ pub fn give_back(address: NonNull<c_void>, mut allocation: Allocation) {
     ARENAS.with(|arenas| arenas.device.iter_mut().any(|arena| arena.give_back(address)));
 }
 
-/// The devices whose arenas are concerned.
+/// The devices whose arenas a caller means.
 #[derive(Clone, Copy, Debug)]
 pub enum Devices {
     All,
-    /// Its ordinal.
+    /// The ordinal of the device.
     Only(c_int),
-    /// The thread's current device is not known.
+    /// None: the thread's current device is not known.
     Unknown,
 }
 
-/// Gives back the chunks of arenas without blocks; returns their bytes.
+/// Gives back the chunks of arenas without blocks, and returns their bytes.
 pub fn release_idle(devices: Devices) -> u64 {
     let Some(driver) = driver_in_use() else { return 0 };
     let mut released = 0;
@@ -189,14 +189,14 @@ pub fn release_idle(devices: Devices) -> u64 {
     released
 }
 
-/// Sums over all arenas.
+/// The sums of all arenas on devices.
 pub fn figures() -> Figures {
     ARENAS.with(|arenas| arenas.device.iter().map(|arena| arena.figures).sum())
 }
 
 impl Arena {
-    /// A thread takes over an arena without blocks, because the thread that made it may have ended. `None`: there is no memory
-    /// for a new one.
+    /// Returns this thread's arena. A thread without one takes over an arena without blocks, whose thread may have ended, or makes a
+    /// new one: `None` if there is no memory for it.
     fn of_this_thread(arenas: &mut Vec<Arena>, context: Context) -> Option<&mut Arena> {
         let owner = this_thread();
         let find = |is_wanted: &dyn Fn(&Arena) -> bool| {
@@ -244,22 +244,22 @@ impl Arena {
         let in_a_gap = || self.chunks.iter_mut().find_map(|chunk| chunk.take(|spans, limit| spans.take(room, limit)));
         if let Some((address, allocation)) = planned.or_else(in_a_gap) {
             let figures = &mut self.figures;
-            figures.lent += room as u64;
-            figures.most_lent = figures.most_lent.max(figures.lent);
-            return Step::Lent(address, allocation);
+            figures.in_use += room as u64;
+            figures.most_in_use = figures.most_in_use.max(figures.in_use);
+            return Step::Taken(address, allocation);
         }
         let lacking = if self.chunks.is_empty() { capacity } else { room };
         if lacking < self.refused {
             return Step::Lacks(lacking);
         }
         if self.chunks.is_empty() {
-            // A smaller plan may fit.
+            // A later plan may be smaller, and fit.
             (self.planned, self.beside) = (0, 0);
         }
         Step::Refused
     }
 
-    /// Returns the chunk if there is no memory for its bookkeeping.
+    /// Adds a chunk. Returns it if there is no memory for its bookkeeping.
     fn add(&mut self, chunk: Chunk) -> Option<Chunk> {
         if self.chunks.try_reserve(1).is_err() {
             return Some(chunk);
@@ -275,7 +275,7 @@ impl Arena {
             let start = address.addr().get().wrapping_sub(chunk.address.addr().get());
             if start < chunk.allocation.room { chunk.spans.give_back(start) } else { None }
         });
-        self.figures.lent -= span.map_or(0, |span| span.bytes as u64);
+        self.figures.in_use -= span.map_or(0, |span| span.bytes as u64);
         span.is_some()
     }
 
@@ -297,7 +297,7 @@ impl Chunk {
     ) -> Option<(NonNull<c_void>, Allocation)> {
         let span = take(&mut self.spans, self.allocation.room)?;
         let address = NonNull::new(without_provenance_mut(self.address.addr().get() + span.start))?;
-        // Another block's work may be in the stream.
+        // Work of a block that was here before may still be in the legacy stream.
         let (room, pending_on_legacy, behind) = (span.bytes, true, StreamEvents::default());
         Some((address, Allocation { room, pending_on_legacy, behind, ..self.allocation }))
     }

@@ -1,9 +1,8 @@
-//! An arena is a range of addresses, of as many bytes as the thread's plans need. A block lies where its object's plan has it,
-//! else in the smallest gap that holds it. So the pages of a block that was given back serve the next ones: the arena has as
-//! many pages as its blocks had at once, and a few gaps. A plan that needs more, or a block without a gap, gets a further range,
-//! and once nothing is lent, one range takes the place of all.
+//! An arena on the host is a range of addresses, of as many bytes as the thread's plans need. A block uses the pages of blocks that were
+//! given back, so the arena has as many pages as its blocks had at once, and a few gaps. A plan that needs more, or a block without a
+//! gap, gets one more range. When no block is in use, one range replaces all.
 //!
-//! Only an arena's thread lends from it. A block may be given back on any thread. System calls are made outside of the lock.
+//! Only the arena's thread takes blocks from it. Any thread may give a block back. No system call is made under the lock.
 #![expect(unsafe_code, reason = "mmap and munmap are called here")]
 
 use std::ffi::c_void;
@@ -14,24 +13,24 @@ use super::device::Place;
 use super::{ALIGNMENT, ARENAS, Figures, Span, Spans};
 use crate::platform::sync::this_thread;
 
-/// Compat: glibc's large blocks start 16 bytes behind a page's start, and sums by vector instructions depend on it.
+/// Compat: glibc's large blocks start 16 bytes after the start of a page, and the results of vectorised sums depend on that.
 const OFFSET: usize = 16;
-/// A range has a multiple of so many bytes: whole pages, of whatever size.
+/// The bytes of a range are a multiple of this: whole pages, whatever their size.
 const STEP: usize = 1 << 20;
 
 pub struct Arena {
-    /// `pthread_self()` of its thread.
+    /// `pthread_self()` of the arena's thread.
     owner: usize,
-    /// The most bytes of any plan, and of all ranges at once.
+    /// The bytes of the largest plan, or of all ranges at once if they were more.
     wanted: usize,
-    /// By age. The largest is the plan's; an earlier one ends once it has no blocks.
+    /// Ranges by age. The largest serves the plan; an earlier one ends when it has no blocks.
     ranges: Vec<Range>,
     figures: Figures,
 }
 
 enum Step {
-    Lent(NonNull<c_void>),
-    /// The caller drops it.
+    Taken(NonNull<c_void>),
+    /// The caller drops this range, outside of the lock.
     Ended(Range),
     /// The arena needs a range of so many bytes.
     Lacks(usize),
@@ -40,15 +39,15 @@ enum Step {
 
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
-/// A block of this thread's arena, with undefined contents. `None`: the system has no addresses for it.
-pub fn lend(bytes: usize, place: Place) -> Option<NonNull<c_void>> {
+/// Takes a block with undefined contents from this thread's arena. `None` if the system has no addresses for it.
+pub fn take(bytes: usize, place: Place) -> Option<NonNull<c_void>> {
     let room = bytes.checked_add(OFFSET)?.checked_next_multiple_of(ALIGNMENT)?;
     IS_USED.store(true, Relaxed);
-    // The system has no range of so many bytes.
+    // The system refused a range of so many bytes.
     let mut refused = usize::MAX;
     loop {
         match Arena::with_own(|arena| arena.step(room, place, refused))? {
-            Step::Lent(address) => return Some(address),
+            Step::Taken(address) => return Some(address),
             Step::Ended(range) => drop(range),
             Step::Lacks(bytes) if add(bytes).is_some() => {}
             Step::Lacks(bytes) => refused = bytes,
@@ -79,14 +78,14 @@ pub fn release_idle() -> u64 {
     ranges.map(|range| range.used as u64).sum()
 }
 
-/// Sums over all arenas.
+/// The sums of all arenas on the host.
 pub fn figures() -> Figures {
     ARENAS.with(|arenas| arenas.host.iter().map(|arena| arena.figures).sum())
 }
 
 impl Arena {
-    /// A thread takes over an arena without blocks, because the thread that made it may have ended. `None`: there is no memory for
-    /// a new one.
+    /// Works on this thread's arena. A thread without one takes over an arena without blocks, whose thread may have ended, or makes a
+    /// new one: `None` if there is no memory for it.
     fn with_own<R>(work: impl FnOnce(&mut Arena) -> R) -> Option<R> {
         let owner = this_thread();
         ARENAS.with(|arenas| {
@@ -113,7 +112,7 @@ impl Arena {
         self.ranges.iter().map(|range| range.bytes).sum()
     }
 
-    /// A block of `room` bytes; no range of `refused` bytes or more is asked for.
+    /// Takes a block of `room` bytes, or says what is missing. It asks for no range of `refused` bytes or more.
     fn step(&mut self, room: usize, Place { offset, whole }: Place, refused: usize) -> Step {
         let largest = self.ranges.iter().map(|range| range.bytes).max().unwrap_or(0);
         let at = self.ranges.iter().position(|range| range.bytes == largest).unwrap_or(0);
@@ -138,10 +137,10 @@ impl Arena {
         if let Some(address) = in_place.or_else(in_a_gap) {
             let needed = self.ranges.iter().map(|range| range.used as u64).sum();
             let figures = &mut self.figures;
-            figures.lent += room as u64;
-            figures.most_lent = figures.most_lent.max(figures.lent);
+            figures.in_use += room as u64;
+            figures.most_in_use = figures.most_in_use.max(figures.in_use);
             figures.needed = figures.needed.max(needed);
-            return Step::Lent(address);
+            return Step::Taken(address);
         }
         let mut sizes = [room.max(self.bytes() / 2), room].into_iter();
         sizes.find(|&bytes| bytes < refused).map_or(Step::Refused, Step::Lacks)
@@ -149,7 +148,7 @@ impl Arena {
 
     fn give_back(&mut self, address: usize) -> bool {
         let span = self.ranges.iter_mut().find_map(|range| range.give_back(address));
-        self.figures.lent -= span.map_or(0, |span| span.bytes as u64);
+        self.figures.in_use -= span.map_or(0, |span| span.bytes as u64);
         span.is_some()
     }
 
@@ -162,11 +161,11 @@ impl Arena {
     }
 }
 
-/// A mapping.
+/// One mapping of an arena.
 struct Range {
     base: usize,
     bytes: usize,
-    /// The end of the highest block that there has been.
+    /// The end of the highest block so far.
     used: usize,
     spans: Spans,
 }
@@ -203,7 +202,7 @@ impl Range {
 
 impl Drop for Range {
     fn drop(&mut self) {
-        // SAFETY: no block of the range is lent: `Arena` gives up ranges without blocks alone.
+        // SAFETY: `Arena` gives up only ranges without blocks, so no object uses the memory.
         unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(self.base), self.bytes) };
     }
 }

@@ -1,5 +1,5 @@
-//! Arenas: from each thread's own come the blocks that are lent to objects with short-lived contents, on the host and on each
-//! device. A block lies where its object's plan has it, else in the smallest gap that holds it.
+//! Arenas of the objects that share memory. Each thread has one on the host, and one on each device. A block lies at the place that its
+//! object's plan gives it, else in the smallest gap that holds it.
 
 pub mod device;
 pub mod host;
@@ -8,7 +8,7 @@ use std::iter::Sum;
 
 use crate::platform::sync::{Lock, locked_static};
 
-/// Blocks of the host start behind a multiple of it, those of a device on one, as the driver's do.
+/// A device's block starts at a multiple of this, as the driver's blocks do; a host block starts 16 bytes after one.
 const ALIGNMENT: usize = 256;
 
 struct Arenas {
@@ -30,11 +30,11 @@ impl Span {
     }
 }
 
-/// The blocks in use, by their start.
+/// The blocks in use, sorted by their start.
 struct Spans(Vec<Span>);
 
 impl Spans {
-    /// `None`: the bytes are not free, or there is no memory for the bookkeeping.
+    /// Takes the bytes from `start` on. `None` if they are not free, or there is no memory for the bookkeeping.
     fn take_at(&mut self, start: usize, bytes: usize, limit: usize) -> Option<Span> {
         let at = self.0.partition_point(|span| span.start < start);
         let is_behind = at == 0 || self.0[at - 1].end() <= start;
@@ -47,7 +47,7 @@ impl Spans {
         })
     }
 
-    /// The smallest gap of at least `bytes` before `limit`; of equal ones the first. `None`: there is none, or no memory for
+    /// Takes the smallest gap of at least `bytes` before `limit`, the first of equal ones. `None` if there is none, or no memory for
     /// the bookkeeping.
     fn take(&mut self, bytes: usize, limit: usize) -> Option<Span> {
         self.0.try_reserve(1).ok()?;
@@ -66,20 +66,20 @@ impl Spans {
     }
 }
 
-/// In bytes.
+/// Bytes of one arena, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    pub lent: u64,
-    pub most_lent: u64,
-    /// The end of the highest block that there has been.
+    pub in_use: u64,
+    pub most_in_use: u64,
+    /// The end of the highest block so far.
     pub needed: u64,
 }
 
 impl Sum for Figures {
     fn sum<I: Iterator<Item = Figures>>(all: I) -> Figures {
         all.fold(Figures::default(), |sum, one| Figures {
-            lent: sum.lent + one.lent,
-            most_lent: sum.most_lent + one.most_lent,
+            in_use: sum.in_use + one.in_use,
+            most_in_use: sum.most_in_use + one.most_in_use,
             needed: sum.needed + one.needed,
         })
     }

@@ -101,15 +101,15 @@ pub fn allocate(request: Request) -> Result<HostMemory, Error> {
 }
 
 /// Takes a block from the thread's arena. `None`: call [`allocate`], which succeeds or returns the error.
-pub fn lend(request: Request, place: Place) -> Option<HostMemory> {
+pub fn take_from_arena(request: Request, place: Place) -> Option<HostMemory> {
     let bytes = request.bytes;
-    let span = recorder::begin(c"lend", bytes);
+    let span = recorder::begin(c"take from arena", bytes);
     limit::admit(bytes).ok()?;
-    let lent = arena::lend(bytes, place).filter(|&address| {
+    let taken = arena::take(bytes, place).filter(|&address| {
         let kept = blocks::keep(address, Block::new(Maker::Arena, bytes, request.holder));
         kept.inspect_err(|_| arena::give_back(address)).is_ok()
     });
-    let Some(address) = lent else {
+    let Some(address) = taken else {
         limit::withdraw(bytes);
         return None;
     };
