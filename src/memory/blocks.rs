@@ -24,7 +24,7 @@ pub struct Block {
     /// The size that the object requested.
     pub bytes: usize,
     /// Address of the object that owns the block.
-    pub holder: usize,
+    pub owner: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -39,8 +39,8 @@ pub enum Maker {
 }
 
 impl Block {
-    pub fn new(maker: Maker, bytes: usize, holder: usize) -> Block {
-        Block { maker, bytes, holder }
+    pub fn new(maker: Maker, bytes: usize, owner: usize) -> Block {
+        Block { maker, bytes, owner }
     }
 
     /// Bytes of a mapping beyond those that the object requested.
@@ -130,11 +130,11 @@ pub enum Freed {
     Of(Maker, usize),
 }
 
-pub fn free(address: NonNull<c_void>, holder: usize) -> Freed {
+pub fn free(address: NonNull<c_void>, owner: usize) -> Freed {
     with(|table| {
         let Some(block) = table.get(address) else { return Freed::Unknown };
         let (maker, bytes) = (block.maker, block.bytes);
-        if let Some(anothers) = block.allocation().filter(|_| block.holder != holder) {
+        if let Some(anothers) = block.allocation().filter(|_| block.owner != owner) {
             return Freed::Anothers(anothers);
         }
         table.remove(address);
@@ -158,7 +158,7 @@ pub fn spare() -> u64 {
 pub fn find(address: NonNull<c_void>) -> Option<(Allocation, usize)> {
     with(|table| {
         let block = table.get(address)?;
-        block.allocation().map(|allocation| (allocation, block.holder))
+        block.allocation().map(|allocation| (allocation, block.owner))
     })
 }
 
@@ -197,7 +197,7 @@ pub fn held(side: Side) -> Held {
             held.asked += block.bytes as u64;
             if let Some(place) = held.largest.iter().position(|&(_, other)| room > other) {
                 held.largest[place..].rotate_right(1);
-                held.largest[place] = (block.holder, room);
+                held.largest[place] = (block.owner, room);
             }
         }
     });

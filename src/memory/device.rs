@@ -24,13 +24,13 @@ use crate::settings;
 use crate::state::step::Fill;
 
 /// `bytes` is not 0. The host cannot access the block.
-pub fn allocate(driver: &Driver, bytes: usize, fill: Fill, holder: usize) -> Result<NonNull<c_void>, Error> {
+pub fn allocate(driver: &Driver, bytes: usize, fill: Fill, owner: usize) -> Result<NonNull<c_void>, Error> {
     context::for_new_block(driver, |guard| {
         let value = (fill == Fill::Zeros).then_some(0);
-        let request = Request { side: Side::Device, bytes, holder, pending_on_legacy: value.is_some() };
+        let request = Request { side: Side::Device, bytes, owner, pending_on_legacy: value.is_some() };
         let span = recorder::begin(c"allocate device", bytes);
         let found = allocator::allocate(driver, guard, request)?;
-        filled(driver, found, Subject { object: holder, bytes }, value, span)
+        filled(driver, found, Subject { object: owner, bytes }, value, span)
     })
 }
 
@@ -39,7 +39,7 @@ pub fn take_from_arena(
     driver: &Driver,
     bytes: usize,
     fill: Fill,
-    holder: usize,
+    owner: usize,
     place: Place,
 ) -> Result<Option<NonNull<c_void>>, Error> {
     /// A NaN as a `float` and as a `double`.
@@ -51,8 +51,8 @@ pub fn take_from_arena(
             _ => None,
         };
         let span = recorder::begin(c"take from arena on device", bytes);
-        let found = arena::take(driver, guard, (bytes, holder), place)?;
-        found.map(|found| filled(driver, found, Subject { object: holder, bytes }, value, span)).transpose()
+        let found = arena::take(driver, guard, (bytes, owner), place)?;
+        found.map(|found| filled(driver, found, Subject { object: owner, bytes }, value, span)).transpose()
     })
 }
 
@@ -92,10 +92,10 @@ pub fn zero(driver: &Driver, block: NonNull<c_void>, from: usize, bytes: usize) 
 /// # Safety
 /// No thread refers to the block any more, and no copy in flight uses it.
 #[cold]
-pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
-    let known = blocks::free(address, holder);
+pub unsafe fn free(address: NonNull<c_void>, owner: usize) {
+    let known = blocks::free(address, owner);
     if let Freed::Of(Maker::Driver(block) | Maker::DeviceArena(block), _) | Freed::Anothers(block) = known {
-        observed::freed(address, holder, || (Kind::Device, block.room));
+        observed::freed(address, owner, || (Kind::Device, block.room));
     }
     match known {
         // SAFETY: the caller of `free` guarantees that nothing uses the block.
@@ -126,10 +126,10 @@ unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), 
 pub type Entered<'d> = (ContextGuard<'d>, Option<Allocation>);
 
 pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) -> Result<Entered<'_>, Error> {
-    let Some((allocation, holder)) = blocks::find(address) else {
+    let Some((allocation, recorded)) = blocks::find(address) else {
         return Ok((enter_unknown(driver, address)?, None));
     };
-    if owner.is_some_and(|owner| owner != holder) {
+    if owner.is_some_and(|owner| owner != recorded) {
         return Err(Error::DeviceReset);
     }
     // Query the allocation even for another object's block: its context may be gone, and a driver follows stale handles.

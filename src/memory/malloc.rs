@@ -17,10 +17,10 @@ pub const SMALL: usize = 4 << 10;
 /// glibc's per-thread cache serves malloc up to this size, and calloc not at all.
 pub const TINY: usize = 1032;
 
-/// Memory that `free()` takes, aligned to [`ALIGNMENT`].
+/// Allocates memory that `free()` takes, aligned to [`ALIGNMENT`].
 pub fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
     let mut address = std::ptr::null_mut();
-    // Under `malloc_only` the block ends where its object does, so that valgrind sees writes behind it.
+    // Under `malloc_only` the block ends where its object does, so that valgrind sees writes after its end.
     let is_exact = settings::malloc_only() || of_this_malloc().is_none();
     let bytes = if is_exact { bytes } else { to_end_of_chunk(bytes) };
     // SAFETY: `address` is writable; the alignment is a power of two and a multiple of a pointer's size.
@@ -38,8 +38,8 @@ fn to_end_of_chunk(bytes: usize) -> usize {
 
 type Trim = unsafe extern "C" fn(usize) -> i32;
 
-/// Does nothing if malloc is not glibc's, whose first block has initialised the arenas that malloc_trim would otherwise initialise
-/// without a lock.
+/// Calls malloc_trim if malloc is glibc's. A block must have been allocated before: it has initialised the arenas, which malloc_trim would
+/// initialise without a lock.
 pub fn return_to_system() {
     if let Some(trim) = of_this_malloc() {
         // SAFETY: malloc_trim has no preconditions.
@@ -47,13 +47,13 @@ pub fn return_to_system() {
     }
 }
 
-/// malloc_trim, if this process's malloc is glibc's: the first object that exports a part of malloc's family exports all of it.
-/// Beside another malloc it would initialise arenas that nothing uses.
+/// Finds malloc_trim if this process's malloc is glibc's: the first object that exports a part of malloc's family exports all of it. If
+/// there is another malloc, glibc's malloc_trim would initialise arenas that nothing uses.
 fn of_this_malloc() -> Option<Trim> {
     const UNKNOWN: usize = 0;
     const NONE: usize = 1;
     static FOUND: AtomicUsize = AtomicUsize::new(UNKNOWN);
-    // Relaxed: two threads that look find the same.
+    // Relaxed: two threads that search find the same function.
     let mut address = FOUND.load(Ordering::Relaxed);
     if address == UNKNOWN {
         address = look().unwrap_or(NONE);

@@ -6,24 +6,24 @@ use std::ptr::NonNull;
 
 use crate::platform::limits;
 
-/// In bytes: a huge page, which the kernel may use for it.
+/// The smallest mapping in bytes: a huge page, which the kernel may then use.
 pub const MAPPED_FROM: usize = 2 << 20;
 
-/// Blocks of zeros of so many bytes are always fresh mappings.
+/// From this many bytes on, a block of zeros is always a fresh mapping.
 pub const VERY_LARGE: usize = 256 << 20;
 
-/// Only [`Mapping::unmap`] frees it.
+/// A mapping of the library's. Only [`Mapping::unmap`] frees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {
     block: NonNull<c_void>,
-    /// Bytes: whole pages.
+    /// Bytes of the mapping: whole pages.
     len: usize,
 }
 
 impl Mapping {
     pub fn of(bytes: usize) -> Option<Mapping> {
         const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
-        // Not MAP_NORESERVE: an error here is better than a kill at the first touch.
+        // MAP_NORESERVE is left out: an error here is better than a kill at the first touch.
         const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let len = bytes.checked_next_multiple_of(page_size())?;
         // SAFETY: a new mapping at an address of the kernel's choice.
@@ -41,7 +41,7 @@ impl Mapping {
         self.len
     }
 
-    /// Resizes the block, which may move; added bytes are zeros. `None`: it is unmapped.
+    /// Resizes the block, which may move. Added bytes are zeros. If it fails, the block is unmapped: `None`.
     pub fn resized(self, bytes: usize) -> Option<Mapping> {
         let resized = self.remapped(bytes);
         if resized.is_none() {
@@ -62,8 +62,8 @@ impl Mapping {
         // SAFETY: the range is a mapping of ours, which the caller uses no more.
         let failed = unsafe { libc::munmap(self.block.as_ptr(), self.len) };
         if failed != 0 {
-            // vm.max_map_count forbids to split it off its neighbours: free the memory, and lose the addresses.
-            // SAFETY: as above.
+            // vm.max_map_count forbids to split the range from its neighbours: free the memory, and lose the addresses.
+            // SAFETY: the range is a mapping of ours, and the caller of `unmap` uses its addresses no more.
             unsafe { libc::madvise(self.block.as_ptr(), self.len, libc::MADV_DONTNEED) };
         }
     }

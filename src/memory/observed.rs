@@ -42,8 +42,8 @@ pub fn made<E>(
 
 /// Called before the block goes back: another thread may get its address then.
 #[inline]
-pub fn freed(address: NonNull<c_void>, holder: usize, block: impl FnOnce() -> (Kind, usize)) {
-    recorder::record(Subject { object: holder, bytes: 0 }, || {
+pub fn freed(address: NonNull<c_void>, owner: usize, block: impl FnOnce() -> (Kind, usize)) {
+    recorder::record(Subject { object: owner, bytes: 0 }, || {
         let (kind, bytes) = block();
         What::Freed { kind, bytes: bytes as u64, block: address.addr().get() as u64 }
     });

@@ -180,7 +180,7 @@ impl SyncedMemory {
             return Ok((state, Detached::default()));
         }
         let request =
-            |fill| host::Request { bytes, zeroed: fill == Fill::Zeros, pinned, aligned: false, holder: self.address() };
+            |fill| host::Request { bytes, zeroed: fill == Fill::Zeros, pinned, aligned: false, owner: self.address() };
         let take = |fill, place| {
             let taken = host::take_from_arena(request(fill), place);
             Ok(taken.inspect(|block| spoil(block.address, fill)))
@@ -198,7 +198,7 @@ impl SyncedMemory {
         Ok((
             next,
             Detached {
-                host: owned.then_some(host::Owned { address, bytes, pinned, holder: self.address() }),
+                host: owned.then_some(host::Owned { address, bytes, pinned, owner: self.address() }),
                 ..Detached::default()
             },
         ))

@@ -27,7 +27,7 @@ impl SyncedMemory {
     fn add_host(&self, bytes: usize, zeroed: bool) -> Result<(), Error> {
         start();
         let pinned = host::wants_pinned(bytes);
-        let request = host::Request { bytes, zeroed, pinned, aligned: true, holder: self.address() };
+        let request = host::Request { bytes, zeroed, pinned, aligned: true, owner: self.address() };
         let attempt = || host::allocate(request);
         let block = attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))?;
         let word = self.load().with(Contents::At(Side::Host)).with_host(block.owned, block.pinned);

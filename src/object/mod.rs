@@ -114,11 +114,11 @@ impl SyncedMemory {
 
     #[inline]
     fn owned(&self, word: Word) -> Detached {
-        let (holder, bytes) = (self.address(), self.size.load(Ordering::Relaxed));
+        let (owner, bytes) = (self.address(), self.size.load(Ordering::Relaxed));
         let host = self.block(word, Side::Host);
         let device = self.block(word, Side::Device).filter(|_| word.owns_device());
-        let owned = |address| host::Owned { address, bytes, pinned: word.is_pinned(), holder };
-        Detached { host: host.filter(|_| word.owns_host()).map(owned), device: device.map(|address| (address, holder)) }
+        let owned = |address| host::Owned { address, bytes, pinned: word.is_pinned(), owner };
+        Detached { host: host.filter(|_| word.owns_host()).map(owned), device: device.map(|address| (address, owner)) }
     }
 
     fn claim(&self, blocking: Blocking) -> Result<Claim<'static>, NoClaim> {

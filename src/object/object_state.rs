@@ -85,9 +85,9 @@ impl Detached {
             // SAFETY: the caller guarantees it.
             unsafe { host::free(block) };
         }
-        if let Some((address, holder)) = self.device {
+        if let Some((address, owner)) = self.device {
             // SAFETY: the caller guarantees it.
-            unsafe { device::free(address, holder) };
+            unsafe { device::free(address, owner) };
         }
     }
 

@@ -84,7 +84,7 @@ enum Step {
 pub fn take(
     driver: &Driver,
     guard: &ContextGuard<'_>,
-    (bytes, holder): (usize, usize),
+    (bytes, owner): (usize, usize),
     place: Place,
 ) -> Result<Option<Found>, Error> {
     let Some(room) = bytes.checked_next_multiple_of(ALIGNMENT) else { return Ok(None) };
@@ -100,7 +100,7 @@ pub fn take(
             Step::Refused => return Ok(None),
         }
     };
-    if blocks::keep(address, Block::new(Maker::DeviceArena(allocation), bytes, holder)).is_err() {
+    if blocks::keep(address, Block::new(Maker::DeviceArena(allocation), bytes, owner)).is_err() {
         give_back(address, allocation);
         return Ok(None);
     }
@@ -109,7 +109,7 @@ pub fn take(
 
 /// Adds a chunk to the thread's arena, or notes that the driver has none.
 fn add(driver: &Driver, guard: &ContextGuard<'_>, bytes: usize) -> Result<(), Error> {
-    let request = Request { side: Side::Device, bytes, holder: 0, pending_on_legacy: true };
+    let request = Request { side: Side::Device, bytes, owner: 0, pending_on_legacy: true };
     let attempt = || allocator::fresh(driver, guard, guard.device()?, request);
     let made = attempt().or_else(|error| {
         let is_full = matches!(error, Error::OutOfMemory { .. });

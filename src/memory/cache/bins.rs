@@ -1,10 +1,10 @@
-//! Idle blocks by size. A block fits if it wastes at most an eighth of the request; the best fit is taken.
+//! Idle blocks by size. A block fits if it wastes at most an eighth of the request, and the best fit is taken.
 
 use std::collections::VecDeque;
 
 use crate::platform::clock::coarse_milliseconds;
 
-/// Eight for every power of two: sizes of one class differ by less than an eighth.
+/// Size classes: eight for every power of two, so sizes of one class differ by less than an eighth.
 const CLASSES: usize = 8 * 64;
 
 pub struct Store<T> {
@@ -17,7 +17,7 @@ pub struct Store<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle<T> {
     pub bytes: usize,
-    /// [`coarse_milliseconds`] when it was kept.
+    /// [`coarse_milliseconds`] at the time when the block was kept.
     pub since: u64,
     pub block: T,
     /// Orders blocks of one tick of the clock.
@@ -30,10 +30,10 @@ impl<T> Idle<T> {
     }
 }
 
-/// Decides between blocks that fit equally well.
+/// Which of several blocks that fit equally well is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// The oldest: work that still uses it has had most time to end.
+    /// The oldest: work that uses it has had most time to end.
     First,
     /// The newest: it may still be in the processor's cache.
     Last,
@@ -48,7 +48,7 @@ impl<T> Store<T> {
         self.bytes
     }
 
-    /// `false` if there is no memory for the entry.
+    /// Keeps a block. `false` if there is no memory for the entry.
     pub fn keep(&mut self, mut idle: Idle<T>) -> bool {
         let class = &mut self.classes[class(idle.bytes)];
         if class.try_reserve(1).is_err() {
@@ -108,12 +108,12 @@ impl<T> Store<T> {
     }
 
     fn remove(&mut self, class: usize, at: usize) -> Option<Idle<T>> {
-        // Keeps the order of age.
+        // `Vec::remove` keeps the order by age.
         self.classes[class].remove(at).inspect(|idle| self.bytes -= idle.bytes as u64)
     }
 }
 
-/// As well as a new block: glibc's aligned ones may have up to 96 bytes more than requested.
+/// Whether a block fits as well as a new one: glibc's aligned blocks may have up to 96 bytes more than requested.
 #[inline]
 fn is_tight(request: usize, block: usize) -> bool {
     block.wrapping_sub(request) <= 96.min(request / 8)

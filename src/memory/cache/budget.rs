@@ -1,5 +1,5 @@
-//! The bounds on idle memory: a setting, or a default that leaves memory to others. Idle memory and memory in use together also
-//! stay within the peak of use and a small slack.
+//! The bounds on idle memory: a setting, or a default that leaves memory to others. Moreover, idle memory and memory in use together stay
+//! within the peak of use plus a small slack.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -8,20 +8,20 @@ use syncedmem_core::kind::Kind;
 use crate::memory::limit::memory;
 use crate::settings;
 
-/// The most idle bytes: by default a quarter of the process's memory, or a sixteenth if page-locked: no other process
-/// can use that.
+/// The most idle bytes of the host. The default is a quarter of the process's memory, or a sixteenth for page-locked memory, which no
+/// other process can use.
 pub fn host(kind: Kind) -> u64 {
     let share = if kind == Kind::Pageable { 4 } else { 16 };
     settings::POOL_BUDGET.get().unwrap_or_else(|| memory() / share)
 }
 
-/// The most idle bytes of a device: by default a quarter of the `available` ones, free or idle, and at most an eighth
-/// of all: other libraries and processes cannot ask for idle memory.
+/// The most idle bytes of a device. The default is a quarter of the `available` bytes (free or idle), and at most an eighth of all bytes,
+/// because other libraries and processes cannot use idle memory.
 pub fn device(available: u64, total: u64) -> u64 {
     settings::POOL_BUDGET.get().unwrap_or_else(|| (available / 4).min(total / 8))
 }
 
-/// Bytes in use at once.
+/// The most bytes in use at once.
 pub struct Peak(AtomicU64);
 
 impl Peak {

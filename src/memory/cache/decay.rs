@@ -1,10 +1,9 @@
-//! A thread, the trimmer, frees pageable blocks that lie idle for too long. It exists only while some lie idle, and
-//! never calls the driver.
+//! A thread, the trimmer, frees pageable blocks that lie idle for too long. It exists only while some blocks lie idle, and never calls
+//! the driver.
 //!
-//! Before it ends, it clears [`RUNNING`], and then looks once more under the lock that guards idle blocks. A thread
-//! that keeps a block reads `RUNNING` after it released that lock. Either it held the lock first, and the trimmer finds
-//! the block; or the trimmer did, and the lock orders the trimmer's store before the thread's load. So both may be
-//! Relaxed, without a fence.
+//! Before the trimmer ends, it clears [`RUNNING`], and then looks once more under the lock that guards idle blocks. A thread that keeps
+//! a block reads `RUNNING` after it has released that lock. If the thread held the lock first, the trimmer finds the block; if the
+//! trimmer did, the lock orders its store before the thread's load. So both may be Relaxed, without a fence.
 #![expect(unsafe_code, reason = "a thread is started with a function, and sleeps in nanosleep")]
 
 use std::ffi::c_void;
@@ -21,7 +20,7 @@ const LONGEST: u64 = 3_600_000;
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Called after a block was kept, always with the same `trim`.
+/// Starts the trimmer unless it runs. Must be called after a block was kept, always with the same `trim`.
 #[inline]
 pub fn ensure_trimmer(trim: Trim) {
     if !RUNNING.load(Relaxed) {
@@ -31,7 +30,7 @@ pub fn ensure_trimmer(trim: Trim) {
 
 #[cold]
 fn start(trim: Trim) {
-    // A model has no time. A thread that stays for ever would keep a process alive whose `main` ended its own thread alone.
+    // Loom has no time. Blocks that never expire need no trimmer: it would keep a process alive whose main thread called pthread_exit.
     if cfg!(loom) || settings::POOL_AGE.get() > LONGEST || RUNNING.swap(true, Relaxed) {
         return;
     }
@@ -63,7 +62,7 @@ extern "C" fn run(trim: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Not by `syscall`, as `nap`: tests replace nanosleep.
+/// Calls nanosleep, which tests replace.
 fn sleep(milliseconds: u64) {
     let time =
         libc::timespec { tv_sec: (milliseconds / 1000) as i64, tv_nsec: (milliseconds % 1000 * 1_000_000) as i64 };
@@ -71,7 +70,7 @@ fn sleep(milliseconds: u64) {
     unsafe { libc::nanosleep(&time, std::ptr::null_mut()) };
 }
 
-/// In a forked child, where the thread does not exist.
+/// Forgets the trimmer in a forked child, which does not have the thread.
 pub fn forget() {
     RUNNING.store(false, Relaxed);
 }

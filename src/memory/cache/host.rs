@@ -1,8 +1,8 @@
 //! Freed pageable blocks, kept whole for the next object that fits.
 //!
-//! Reuse saves page faults, the largest cost: a block filled with zeros is faster than fresh pages (64 KiB: 0.4 us
-//! against 24; 128 MiB: 1.8 ms against 6.4 with huge pages; AMD EPYC). The largest are the exception: an object that
-//! touches little of one would pay for all of it.
+//! Reuse saves page faults, the largest cost: to fill an idle block with zeros is faster than fresh pages (64 KiB: 0.4 us against 24;
+//! 128 MiB: 1.8 ms against 6.4 with huge pages; AMD EPYC). A very large block of zeros is always fresh: an object that touches a part
+//! of it would pay for all of it.
 #![expect(unsafe_code, reason = "a block that came from malloc's family is freed")]
 
 use std::ffi::c_void;
@@ -31,7 +31,7 @@ unsafe impl Send for Kept {}
 
 locked_static! { static POOL: Lock<Store<Kept>> = Lock::new(Store::new()); }
 
-/// The pool's bytes, readable without its lock.
+/// The bytes of all idle blocks, readable without the lock.
 static IDLE: AtomicU64 = AtomicU64::new(0);
 
 fn with<R>(work: impl FnOnce(&mut Store<Kept>) -> R) -> R {
@@ -44,7 +44,7 @@ fn with<R>(work: impl FnOnce(&mut Store<Kept>) -> R) -> R {
 
 static PEAK: Peak = Peak::new();
 
-/// For fewer idle bytes no trimmer is started.
+/// Fewer idle bytes than this start no trimmer.
 const WATCHED_FROM: u64 = 2 << 20;
 
 #[inline]
@@ -52,12 +52,12 @@ fn is_kept(bytes: usize) -> bool {
     bytes > SMALL && settings::keeps_pageable()
 }
 
-/// An idle block, with undefined contents.
+/// Takes an idle block, whose contents are undefined.
 pub fn take(bytes: usize, zeroed: bool) -> Option<Kept> {
     if !is_kept(bytes) || is_better_new(bytes, zeroed) {
         return None;
     }
-    // Programs pass smaller blocks to `free()`.
+    // Smaller blocks are malloc's, one by one: programs pass them to `free()`.
     let wanted = |kept: &Kept| matches!(kept, Kept::Mapped(_)) == (bytes >= MAPPED_FROM);
     if idle() == 0 {
         return None;
@@ -81,12 +81,12 @@ pub unsafe fn free(kept: Kept, bytes: usize) {
     }
 }
 
-/// `false`: the caller frees the block.
+/// Keeps a block. `false` means that the caller must free it.
 fn keep(kept: Kept, bytes: usize) -> bool {
     if !is_kept(bytes) {
         return false;
     }
-    // It would drive out all others and then itself.
+    // A block above the budget would push out all others, and then itself.
     let Some(room) = room(kept, bytes) else { return false };
     let budget = budget::host(Kind::Pageable);
     if room as u64 > budget {
@@ -111,11 +111,11 @@ fn keep(kept: Kept, bytes: usize) -> bool {
     true
 }
 
-/// The size of a block; `None` if it is less aligned than the library's or smaller than `bytes`.
+/// The size of a block. `None` if it is smaller than `bytes`, or less aligned than the library's blocks.
 fn room(kept: Kept, bytes: usize) -> Option<usize> {
     let room = match kept {
         Kept::Mapped(mapping) => mapping.room(),
-        // An inlined original allocated it, with malloc's alignment.
+        // An original that was inlined from an old Caffe's header allocated the block, with malloc's alignment.
         Kept::Malloc(block) if block.addr().get() % ALIGNMENT != 0 => return None,
         // SAFETY: a `Kept::Malloc` came from malloc's family and is not freed.
         Kept::Malloc(block) => unsafe { libc::malloc_usable_size(block.as_ptr()) },
@@ -124,9 +124,9 @@ fn room(kept: Kept, bytes: usize) -> Option<usize> {
     (room >= bytes).then_some(room)
 }
 
-/// When `in_use` bytes will be in use, in blocks that have `spare` bytes more: frees the idle blocks beyond the peak of use, but
-/// returns the largest mapping among them. Below the peak none is freed, because each page would fault again: blobs of changing
-/// shapes took up to four times as long.
+/// Frees the idle blocks beyond the peak of use, for a time when `in_use` bytes are in use in blocks that have `spare` bytes more.
+/// Returns the largest mapping of them instead of freeing it. Below the peak it frees nothing, because each page would fault again:
+/// blobs of changing shapes took up to four times as long.
 pub fn surplus(in_use: u64, spare: u64) -> Option<Mapping> {
     if !settings::keeps_pageable() {
         return None;
@@ -151,7 +151,7 @@ fn may_spare(more: usize, bytes: usize, spare: u64) -> bool {
     settings::host_limit().is_none() && more <= bytes / 2 && spare + more as u64 <= PEAK.part(8)
 }
 
-/// Makes a mapping of [`surplus`] a block for `bytes`. A limit does not count spare bytes, so under one there are none.
+/// Resizes a mapping of [`surplus`] to a block for `bytes`. Under a limit, which does not count spare bytes, the block has none.
 pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
     match mapping.room().checked_sub(bytes) {
         Some(more) if may_spare(more, bytes, spare) => Some(mapping),
@@ -159,8 +159,8 @@ pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
     }
 }
 
-/// At exit: unmaps idle mappings, which would add to the memory that other libraries touch as they end. Not malloc's blocks: the
-/// exiting thread may have been interrupted inside malloc.
+/// Unmaps idle mappings at exit: otherwise they would add to the memory that other libraries touch as they end. Blocks of malloc stay,
+/// because the exiting thread may have been interrupted inside malloc.
 pub fn leave() {
     // The exiting thread may hold the lock.
     if idle() == 0 || !POOL.is_free_within(NAPS) {
@@ -175,10 +175,10 @@ pub fn leave() {
 
 const NAPS: u32 = 100;
 
-/// Returns the freed bytes.
+/// Frees all idle blocks, and returns their bytes.
 pub fn give_back_all() -> u64 {
     let mut bytes = 0;
-    // Not blocks that other threads keep meanwhile.
+    // Blocks that other threads keep meanwhile stay.
     let now = coarse_milliseconds();
     while let Some(idle) = take_oldest(|idle| idle.since <= now) {
         bytes += idle.bytes as u64;
@@ -197,7 +197,7 @@ pub fn idle() -> u64 {
     IDLE.load(Relaxed)
 }
 
-/// As [`reduce`], down to `bytes`.
+/// Frees the oldest blocks down to `bytes`.
 pub fn reduce_to(bytes: u64) {
     while idle() > bytes {
         let Some(idle) = take_oldest(|_| true) else { return };
@@ -205,7 +205,7 @@ pub fn reduce_to(bytes: u64) {
     }
 }
 
-/// A [`decay::Trim`].
+/// The function that the trimmer calls (see [`decay::Trim`]).
 fn trim(most: u64) -> bool {
     let now = coarse_milliseconds();
     let is_old = |idle: &Idle<Kept>| now.saturating_sub(idle.since) > most;
@@ -216,7 +216,7 @@ fn trim(most: u64) -> bool {
     }
     // Under the lock: see `decay`.
     let is_idle = with(|store| store.bytes() > 0);
-    // malloc is trimmed with the last block only: the memory that it keeps serves the program too.
+    // malloc is trimmed when the last block goes: the memory that it keeps serves the program too.
     if was_mallocs && !is_idle {
         return_to_system();
     }
@@ -230,7 +230,7 @@ fn take_oldest(wanted: impl Fn(&Idle<Kept>) -> bool) -> Option<Idle<Kept>> {
 fn give_back(kept: Kept) {
     match kept {
         Kept::Mapped(mapping) => mapping.unmap(),
-        // SAFETY: it came from malloc's family, and no object holds it.
+        // SAFETY: `Kept::Malloc` came from malloc's family, and an idle block has no owner.
         Kept::Malloc(block) => unsafe { libc::free(block.as_ptr()) },
     }
 }

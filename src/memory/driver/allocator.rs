@@ -32,13 +32,13 @@ pub struct Request {
     /// Not 0.
     pub bytes: usize,
     /// The object's address.
-    pub holder: usize,
+    pub owner: usize,
     /// The caller fills the block on the legacy default stream.
     pub pending_on_legacy: bool,
 }
 
 pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> Result<Found, Error> {
-    let Request { side, bytes, holder, pending_on_legacy } = request;
+    let Request { side, bytes, owner, pending_on_legacy } = request;
     let device = guard.device()?;
     let idle = device::take(driver, guard, side, bytes);
     let origin = if idle.is_some() { Origin::Pool } else { Origin::Fresh };
@@ -47,7 +47,7 @@ pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> 
         None => fresh(driver, guard, device, request)?,
     };
     allocation.pending_on_legacy |= pending_on_legacy;
-    match blocks::keep(address, Block::new(Maker::Driver(allocation), bytes, holder)) {
+    match blocks::keep(address, Block::new(Maker::Driver(allocation), bytes, owner)) {
         Ok(gone) => {
             IdleBlocks::of(side).add_use(&allocation);
             // Other code has freed the recorded block: the driver returns no address twice.

@@ -1,4 +1,4 @@
-//! `CaffeMallocHost` and `CaffeFreeHost`, for Caffe's own memory, not objects'.
+//! `CaffeMallocHost` and `CaffeFreeHost`, for memory that Caffe's code uses outside of objects.
 #![expect(unsafe_code, reason = "memory is freed here")]
 
 use std::ffi::c_void;
@@ -10,7 +10,7 @@ use super::{HostMemory, aligned, check_size, out_of_memory, pinned, wants_pinned
 use crate::error::{Cause, Error};
 use crate::settings;
 
-/// In GPU mode page-locked memory, which `cudaFreeHost` takes, else memory that `free()` takes. The contents are undefined.
+/// Allocates undefined bytes: page-locked memory in GPU mode, which `cudaFreeHost` takes, else memory that `free()` takes.
 pub fn malloc(bytes: usize) -> Result<HostMemory, Error> {
     settings::read_host_settings();
     check_size(bytes, Side::Host)?;
@@ -22,7 +22,7 @@ pub fn malloc(bytes: usize) -> Result<HostMemory, Error> {
     malloc_pageable(bytes)
 }
 
-/// `CaffeMallocHost` before rc3: memory that `free()` takes, in every mode.
+/// `CaffeMallocHost` of Caffe before rc3: allocates memory that `free()` takes, in every mode.
 pub fn malloc_pageable(bytes: usize) -> Result<HostMemory, Error> {
     check_size(bytes, Side::Host)?;
     match aligned(bytes) {
@@ -33,15 +33,15 @@ pub fn malloc_pageable(bytes: usize) -> Result<HostMemory, Error> {
 }
 
 /// # Safety
-/// `address` is NULL, or came from [`malloc`], `malloc()` or `cudaMallocHost()`, is page-locked if `pinned`, and is not used
-/// again.
+/// Given up: `address` is NULL, or came from [`malloc`], `malloc()` or `cudaMallocHost()`. It is page-locked if `pinned` says so, and is
+/// not used again.
 pub unsafe fn free(address: *mut c_void, pinned: bool) -> Result<(), Error> {
     let Some(address) = NonNull::new(address) else { return Ok(()) };
     if pinned {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of this function guarantees Given up.
         return unsafe { pinned::caffe_free(address) };
     }
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller of this function guarantees Given up.
     unsafe { libc::free(address.as_ptr()) };
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Other copies of this library in the process, such as a shared one beside one linked into the program. One copy may end
-//! an object that another made, so beside another copy each host block is one that `free()` takes. Each copy has an ELF
-//! note, found also in programs that export nothing.
+//! Other copies of this library in the process, for instance a shared library beside one that is linked into the program. One copy may
+//! end an object that another made, so each host block must then be one that `free()` takes. Each copy has an ELF note, by which it is
+//! found in programs that export nothing, too.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,10 +10,10 @@ use crate::platform::text::warn;
 use crate::settings;
 
 const OWNER: &std::ffi::CStr = c"syncedmem";
-/// Never changes: older copies look for it.
+/// The name must never change: older copies look for it.
 const KIND: u32 = 1;
 
-// Sizes of name and descriptor, type, and name.
+// The note: size of the name, size of the descriptor, type, name.
 std::arch::global_asm!(
     ".pushsection .note.syncedmem, \"a\", @note",
     ".balign 4",
@@ -24,7 +24,7 @@ std::arch::global_asm!(
     kind = const KIND,
 );
 
-/// Called at the first use, without a lock. A copy that is loaded later is not found.
+/// Looks for other copies, at the first use. A copy that is loaded later is not found. The caller holds no lock.
 pub fn heed() {
     static LOOKED: AtomicBool = AtomicBool::new(false);
     if LOOKED.load(Relaxed) || LOOKED.swap(true, Relaxed) {
@@ -42,7 +42,7 @@ pub fn heed() {
     }
 }
 
-/// Copies that were loaded before and after this one.
+/// The copies that were loaded before and after this one.
 fn others() -> (usize, usize) {
     let own = (heed as fn() as *const ()).addr();
     let (mut before, mut all) = (0, 0);

@@ -67,7 +67,7 @@ pub struct Request {
     pub pinned: bool,
     /// Whether even a block of up to [`SMALL`] bytes starts on a multiple of [`ALIGNMENT`].
     pub aligned: bool,
-    pub holder: usize,
+    pub owner: usize,
 }
 
 #[inline]
@@ -106,7 +106,7 @@ pub fn take_from_arena(request: Request, place: Place) -> Option<HostMemory> {
     let span = recorder::begin(c"take from arena", bytes);
     limit::admit(bytes).ok()?;
     let taken = arena::take(bytes, place).filter(|&address| {
-        let kept = blocks::keep(address, Block::new(Maker::Arena, bytes, request.holder));
+        let kept = blocks::keep(address, Block::new(Maker::Arena, bytes, request.owner));
         kept.inspect_err(|_| arena::give_back(address)).is_ok()
     });
     let Some(address) = taken else {
@@ -125,7 +125,7 @@ pub fn take_from_arena(request: Request, place: Place) -> Option<HostMemory> {
 /// The block has the requested bytes, writable, and only the caller knows it.
 #[inline]
 unsafe fn ready(found: Found, request: Request, kind: Kind, span: Span) -> HostMemory {
-    let subject = Subject { object: request.holder, bytes: request.bytes };
+    let subject = Subject { object: request.owner, bytes: request.bytes };
     let write = |bytes| {
         // SAFETY: the caller of `ready` guarantees that the block has these bytes, and that no other thread knows it.
         unsafe { fill(found.address, bytes) };
@@ -147,7 +147,7 @@ pub fn allocate_small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     let allocate = || {
         let Found { address, undefined, .. } =
-            pageable::large(Request { bytes, zeroed, pinned: false, aligned: false, holder: 0 }).ok()?;
+            pageable::large(Request { bytes, zeroed, pinned: false, aligned: false, owner: 0 }).ok()?;
         if zeroed {
             // SAFETY: the block is new and has `bytes`.
             unsafe { fill(address, undefined) };
@@ -169,18 +169,18 @@ pub struct Owned {
     pub bytes: usize,
     /// The flag of the object's word.
     pub pinned: bool,
-    pub holder: usize,
+    pub owner: usize,
 }
 
 /// # Safety
 /// The block came from [`allocate`], or from `malloc` or `cudaMallocHost` in an inlined original. Nothing uses it any more.
 #[inline]
-pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
+pub unsafe fn free(Owned { address, bytes, pinned, owner }: Owned) {
     if address == NOTHING.address() {
         return;
     }
-    let known = if pinned || blocks::may_know(address) { blocks::free(address, holder) } else { Freed::Unknown };
-    observed::freed(address, holder, || match known {
+    let known = if pinned || blocks::may_know(address) { blocks::free(address, owner) } else { Freed::Unknown };
+    observed::freed(address, owner, || match known {
         Freed::Of(Maker::Driver(driver), _) => (Kind::Pinned, driver.room),
         Freed::Anothers(driver) if pinned => (Kind::Pinned, driver.room),
         Freed::Of(_, bytes) => (Kind::Pageable, bytes),
@@ -213,11 +213,11 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
 /// # Safety
 /// The contract of [`free`].
 #[inline]
-pub unsafe fn free_small(address: NonNull<c_void>, bytes: usize, holder: usize) {
+pub unsafe fn free_small(address: NonNull<c_void>, bytes: usize, owner: usize) {
     // A block of few bytes may be a mapping: the program may have changed the object's size.
     if bytes > SMALL || blocks::may_know(address) {
         // SAFETY: the caller of `free_small` gave the block up.
-        unsafe { free_medium(Owned { address, bytes, pinned: false, holder }) }
+        unsafe { free_medium(Owned { address, bytes, pinned: false, owner }) }
     } else {
         // SAFETY: without an entry it came from malloc's family; the caller of `free_small` gave it up.
         unsafe { libc::free(address.as_ptr()) }

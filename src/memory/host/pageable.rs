@@ -61,7 +61,7 @@ fn fresh(request: Request) -> Result<Found, Cause> {
 
 fn mapped(mapping: Mapping, request: Request, origin: Origin, undefined: usize) -> Result<Found, Cause> {
     let (address, bytes) = (mapping.block(), request.bytes);
-    let kept = blocks::keep(address, Block::new(Maker::Mapping(mapping), bytes, request.holder));
+    let kept = blocks::keep(address, Block::new(Maker::Mapping(mapping), bytes, request.owner));
     kept.inspect_err(|_| mapping.unmap())?;
     Ok(Found { address, room: bytes, origin, undefined })
 }

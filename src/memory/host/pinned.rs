@@ -22,13 +22,13 @@ static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 #[cold]
 pub fn allocate(request: Request) -> Option<Found> {
-    let Request { bytes, holder, .. } = request;
+    let Request { bytes, owner, .. } = request;
     let attempt = || {
         let driver = cuda::driver()?;
-        let request = allocator::Request { side: Side::Host, bytes, holder, pending_on_legacy: false };
+        let request = allocator::Request { side: Side::Host, bytes, owner, pending_on_legacy: false };
         context::for_new_block(driver, |guard| allocator::allocate(driver, guard, request))
     };
-    or_pageable(Subject { object: holder, bytes }, attempt)
+    or_pageable(Subject { object: owner, bytes }, attempt)
 }
 
 /// Called when a page-locked block of `bytes` is freed.

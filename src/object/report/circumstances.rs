@@ -1,4 +1,4 @@
-//! The second half of an out-of-memory error: holders, limits, advice.
+//! The second half of an out-of-memory error: owners, limits, advice.
 
 use std::fmt;
 

@@ -29,9 +29,9 @@ unsafe impl Send for IdleBlock {}
 
 pub enum Readiness {
     Ready,
-    /// Work uses it, or the driver did not answer.
+    /// Work uses the block, or the driver did not answer.
     Busy,
-    /// A reset of the device has ended it.
+    /// A reset of the device has ended the block.
     Gone,
 }
 
@@ -50,7 +50,7 @@ impl IdleBlock {
     pub fn readiness(&mut self, driver: &Driver) -> Readiness {
         match self.allocation.is_alive(driver, self.address) {
             Ok(false) => Readiness::Gone,
-            // Not before: events end with their context.
+            // Only now: events end with their context.
             Ok(true) if matches!(self.allocation.behind.is_complete(driver), Ok(true)) => Readiness::Ready,
             _ => Readiness::Busy,
         }
@@ -60,7 +60,7 @@ impl IdleBlock {
 pub struct IdleBlocks {
     side: Side,
     bins: Lock<Store<IdleBlock>>,
-    /// By device; further devices are counted in the last place, page-locked memory in the first.
+    /// Page-locked memory is counted in the first place, then each device; the last place counts all further devices.
     figures: [Figures; MOST_DEVICES],
 }
 
@@ -68,7 +68,7 @@ struct Figures {
     idle: AtomicU64,
     in_use: AtomicU64,
     peak: Peak,
-    /// Free or idle when last queried.
+    /// Bytes that were free or idle when the driver was asked last.
     available: AtomicU64,
     total: AtomicU64,
 }
@@ -156,19 +156,18 @@ impl IdleBlocks {
         self.figures(device).idle.load(Relaxed)
     }
 
-    /// An object got the block.
+    /// Counts a block that an object got.
     pub fn add_use(&self, allocation: &Allocation) {
         self.figures(allocation.device).in_use.fetch_add(allocation.room as u64, Relaxed);
     }
 
-    /// An object gave the block back, or lost it.
+    /// Counts a block that an object gave back or lost.
     pub fn end_use(&self, allocation: &Allocation) {
         self.figures(allocation.device).in_use.fetch_sub(allocation.room as u64, Relaxed);
     }
 
-    /// The most bytes that may lie idle on a device once `bytes` more are in use: together they stay within the peak of use and
-    /// [`budget::SLACK`], or a twelfth of the peak if that is more. Without that, the small blocks of an iteration are allocated anew
-    /// beside each large one.
+    /// The most bytes that may lie idle on a device once `bytes` more are in use. Together they stay within the peak of use plus
+    /// [`budget::SLACK`], or plus a twelfth of the peak if that is more: with less, each iteration allocates its small blocks anew.
     pub fn most_beside(&self, device: c_int, bytes: u64) -> u64 {
         let figures = self.figures(device);
         figures.peak.leaves(figures.in_use.load(Relaxed) + bytes) + figures.peak.part(12).saturating_sub(budget::SLACK)
@@ -178,7 +177,7 @@ impl IdleBlocks {
         self.figures.iter().map(|figures| figures.idle.load(Relaxed)).sum()
     }
 
-    /// Those with idle blocks.
+    /// The places that have idle blocks.
     pub fn devices(&self) -> impl Iterator<Item = c_int> {
         let has_some = |(_, figures): &(usize, &Figures)| figures.idle.load(Relaxed) > 0;
         self.figures.iter().enumerate().filter(has_some).map(|(place, _)| place as c_int)

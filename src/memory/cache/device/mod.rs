@@ -1,7 +1,7 @@
 //! Freed blocks of the driver, on the device or page-locked.
 //!
-//! A block waits here until its context was synchronised after the free: work on the device may still use it. One
-//! synchronisation, made only if no clear block fits, clears all that wait.
+//! A block waits here until its context was synchronised after the free, because work on the device may still use it. One
+//! synchronisation clears all blocks that wait. It is made only if no clear block fits.
 //!
 //! The program's own threads free idle blocks beyond the budget, in a trim, and when memory has run out.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
@@ -57,14 +57,14 @@ pub fn take(
                 }
                 return None;
             }
-            // SAFETY: the block is idle: no object holds it.
+            // SAFETY: the block is idle: it has no owner.
             Readiness::Gone => unsafe { deferred::give_back_or_leave(driver, address, allocation) },
         }
     }
 }
 
-/// Before a new block of `bytes` for the current context: frees the oldest idle blocks that would be beyond the peak of use with it.
-/// It waits for no other context.
+/// Frees, before a new block of `bytes` for the current context, the oldest idle blocks that would be beyond the peak of use with it.
+/// Waits for no other context.
 pub fn make_room(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, side: Side, bytes: usize) {
     let idle_blocks = IdleBlocks::of(side);
     let most = idle_blocks.most_beside(device, bytes as u64);
@@ -72,10 +72,10 @@ pub fn make_room(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, side:
     reduce_device_to(driver, idle_blocks, device, most, is_near);
 }
 
-/// Synchronises the current context, which clears its idle blocks of both sides. Other contexts' work on them is declared:
-/// see `streams`.
+/// Synchronises the current context, which clears its idle blocks of both sides. Work of other contexts that uses them is declared (see
+/// `streams`).
 fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFailure> {
-    // Later frees are not covered. SeqCst: as in `keep_or_free`.
+    // The synchronisation does not cover later frees. SeqCst: see `keep_or_free`.
     let covered = FREES.load(Ordering::SeqCst);
     synchronize::context(driver)?;
     for idle_blocks in IdleBlocks::all() {
@@ -89,8 +89,8 @@ fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFa
     Ok(())
 }
 
-/// Keeps a block that its object gave up, or frees it behind the work of the legacy default stream and of the streams that wait for it.
-/// `cudaFree`, which Caffe's own layer calls, waits for the device; a wait for the context would end a capture of another thread.
+/// Keeps a block that its object gave up, or frees it after the work of the legacy default stream and of the streams that wait for it.
+/// `cudaFree`, which Caffe's own class calls, waits for the device. A wait for the context would end another thread's capture.
 ///
 /// # Safety
 /// No thread refers to the block any more, and no copy in flight uses it.
@@ -103,7 +103,7 @@ pub unsafe fn keep_or_free(driver: &Driver, address: NonNull<c_void>, mut alloca
         // SeqCst: a synchronisation that covers this free begins after it.
         let waits = Some(FREES.fetch_add(1, Ordering::SeqCst));
         if idle_blocks.keep(Idle::new(allocation.room, IdleBlock { address, allocation, waits })) {
-            // This free does not wait for work in other contexts.
+            // The driver's free does not wait for work in other contexts.
             let is_near = |block: &IdleBlock| block.waits_at_most_for(&allocation);
             reduce_device(driver, idle_blocks, allocation.device, is_near);
             return;
@@ -114,14 +114,14 @@ pub unsafe fn keep_or_free(driver: &Driver, address: NonNull<c_void>, mut alloca
         // A captured stream refuses the wait, and the driver decides about the free.
         Ok(Some(_guard)) if synchronize::legacy_stream(driver).is_ok() => allocation.pending_on_legacy = false,
         Ok(_) => {}
-        // Then the free waits.
+        // The driver's free waits instead.
         Err(_) => allocation.pending_on_legacy = true,
     }
     // SAFETY: the caller of `keep_or_free` guarantees that nothing uses the block.
     unsafe { deferred::give_back_or_leave(driver, address, allocation) };
 }
 
-/// Frees a block behind all work that may be using it.
+/// Frees a block after all work that may use it.
 fn give_back(driver: &Driver, block: IdleBlock) {
     let IdleBlock { address, mut allocation, waits } = block;
     let _operation = Operation::begin();
@@ -130,11 +130,11 @@ fn give_back(driver: &Driver, block: IdleBlock) {
             // After a failed wait the driver decides about the free.
             Ok(Some(guard)) => _ = synchronise(driver, &guard),
             Ok(None) => {}
-            // Then the free waits.
+            // The driver's free waits instead.
             Err(_) => allocation.pending_on_legacy = true,
         }
     }
-    // SAFETY: the block is idle: no object holds it.
+    // SAFETY: the block is idle: it has no owner.
     unsafe { deferred::give_back_or_leave(driver, address, allocation) };
 }
 
@@ -157,12 +157,12 @@ fn reduce_device_to(
     }
 }
 
-/// Frees all idle blocks after work in any context that may be using them; returns their bytes.
+/// Frees all idle blocks after work in any context that may use them, and returns their bytes.
 pub fn give_back_all(kind: Kind) -> u64 {
     give_back_those(kind, |_| true)
 }
 
-/// As [`give_back_all`], except blocks that may be in use on another device than the thread's current one.
+/// [`give_back_all`] without blocks that work on another device than the thread's current one may use.
 pub fn give_back_near(kind: Kind) -> u64 {
     let here = driver_in_use().and_then(|driver| context::current_device(driver).ok());
     give_back_those(kind, |block| block.is_clear() || Some(block.allocation.device) == here)
@@ -171,7 +171,7 @@ pub fn give_back_near(kind: Kind) -> u64 {
 fn give_back_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) -> u64 {
     let (Some(driver), Some(idle_blocks)) = (driver_in_use(), IdleBlocks::of_kind(kind)) else { return 0 };
     let mut bytes = 0;
-    // Not blocks that other threads free meanwhile.
+    // Blocks that other threads free meanwhile stay.
     let now = coarse_milliseconds();
     while let Some(idle) = idle_blocks.take_oldest(|idle| idle.since <= now && wanted(&idle.block)) {
         bytes += idle.bytes as u64;
@@ -184,12 +184,12 @@ pub fn idle(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::idle_in_all)
 }
 
-/// The largest of any device, in bytes.
+/// The largest budget of all devices, in bytes.
 pub fn budget(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::largest_budget)
 }
 
-/// Frees idle blocks beyond the budget, after work in any context that may be using them.
+/// Frees the idle blocks beyond the budget, after work in any context that may use them.
 pub fn reduce(kind: Kind) {
     let (Some(driver), Some(idle_blocks)) = (driver_in_use(), IdleBlocks::of_kind(kind)) else { return };
     idle_blocks.devices().for_each(|device| reduce_device(driver, idle_blocks, device, |_| true));
