@@ -152,6 +152,7 @@ fn functions() -> Vec<(String, Vec<Parameter>)> {
     declared.filter_map(of).collect()
 }
 
+#[test]
 fn every_pointer_of_every_function_is_refused_where_it_leads_nowhere() {
     let mut program = PROGRAM.to_string();
     for (function, parameters) in functions() {
@@ -178,6 +179,7 @@ fn every_pointer_of_every_function_is_refused_where_it_leads_nowhere() {
     assert!(run.status.success(), "{}: {}", run.status, String::from_utf8_lossy(&run.stdout));
 }
 
+#[test]
 fn storage_that_is_misaligned_or_too_small_is_refused_and_not_written() {
     let (mut storage, mut mem) = (Storage::new(), std::ptr::null_mut());
     let bytes: *mut std::ffi::c_void = storage.0.as_mut_ptr().cast();
@@ -192,14 +194,9 @@ fn storage_that_is_misaligned_or_too_small_is_refused_and_not_written() {
     assert!(mem.is_null() && storage.0 == [FILL; 64]);
 }
 
+#[test]
 fn statuses_have_names_and_other_numbers_have_none() {
     let name = |status| unsafe { std::ffi::CStr::from_ptr(syncedmem_status_name(status)) };
     assert_eq!([1000, -1].map(name), [c"unknown status"; 2]);
     assert_eq!(name(SYNCEDMEM_ERROR_NO_GPU as i32), c"SYNCEDMEM_ERROR_NO_GPU");
 }
-
-crate::support::harness::tests![
-    every_pointer_of_every_function_is_refused_where_it_leads_nowhere,
-    storage_that_is_misaligned_or_too_small_is_refused_and_not_written,
-    statuses_have_names_and_other_numbers_have_none,
-];

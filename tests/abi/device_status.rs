@@ -47,6 +47,7 @@ fn file_of_the_simulated() -> &'static str {
     }
 }
 
+#[test]
 fn a_driver_that_runs_is_introduced_with_its_version_and_devices() {
     let gpu = gpu();
     let mut version = 0;
@@ -57,6 +58,7 @@ fn a_driver_that_runs_is_introduced_with_its_version_and_devices() {
     assert!(sentence.contains(&version) && sentence.contains(&format!("{} device", gpu.devices())), "{sentence}");
 }
 
+#[test]
 fn drivers_are_introduced_whatever_their_version_and_number_of_devices() {
     let cases = [
         ("12080", "1", ["12.8", "1 device"]),
@@ -77,6 +79,7 @@ fn drivers_are_introduced_whatever_their_version_and_number_of_devices() {
     });
 }
 
+#[test]
 fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
     let cases = [
         ("SIMCUDA_VERSION", "6050", "CUDA 6.5, and "),
@@ -116,6 +119,7 @@ pub fn with_library(make: impl FnOnce(&Path), body: impl FnOnce()) {
     assert_eq!(alone(&environment, body), "");
 }
 
+#[test]
 fn a_file_that_is_no_library_is_named_with_the_loaders_words() {
     let make = |library: &Path| std::fs::write(library, "not a library\n").unwrap();
     with_library(make, || {
@@ -124,6 +128,7 @@ fn a_file_that_is_no_library_is_named_with_the_loaders_words() {
     });
 }
 
+#[test]
 fn a_library_that_lacks_the_drivers_functions_is_told_from_none() {
     let make = |library: &Path| {
         // Any other library serves, and every program has this one.
@@ -135,6 +140,7 @@ fn a_library_that_lacks_the_drivers_functions_is_told_from_none() {
     with_library(make, || there_is_none("has no function cu"));
 }
 
+#[test]
 fn without_a_driver_the_sentence_says_what_to_install() {
     with_library(
         |_| (),
@@ -152,6 +158,7 @@ fn links_the_simulated(library: &Path) {
     std::os::unix::fs::symlink(file_of_the_simulated(), library).unwrap();
 }
 
+#[test]
 fn a_driver_is_found_by_its_name_where_the_loader_looks() {
     with_library(links_the_simulated, || {
         assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
@@ -177,6 +184,7 @@ fn hides_later_functions(library: &Path) {
     std::fs::write(library, file).unwrap();
 }
 
+#[test]
 fn a_driver_without_captures_serves_and_is_asked_nothing_about_them() {
     with_library(hides_later_functions, || {
         set_pools(true);
@@ -202,6 +210,7 @@ fn a_driver_without_captures_serves_and_is_asked_nothing_about_them() {
     });
 }
 
+#[test]
 fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again() {
     with_library(links_the_simulated, || {
         let limit = |descriptors| {
@@ -220,6 +229,7 @@ fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for
     });
 }
 
+#[test(alone_with_driver)]
 fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time() {
     let gpu = simulated_gpu();
     let mut object = Object::holding(&pattern(1, 100));
@@ -234,16 +244,3 @@ fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_t
     assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS);
     assert!(object.gpu_data().is_ok(), "{}", last_error());
 }
-
-crate::support::harness::tests![
-    a_driver_that_runs_is_introduced_with_its_version_and_devices,
-    drivers_are_introduced_whatever_their_version_and_number_of_devices,
-    every_reason_why_a_driver_does_not_serve_has_its_own_sentence,
-    a_file_that_is_no_library_is_named_with_the_loaders_words,
-    a_library_that_lacks_the_drivers_functions_is_told_from_none,
-    without_a_driver_the_sentence_says_what_to_install,
-    a_driver_is_found_by_its_name_where_the_loader_looks,
-    a_driver_without_captures_serves_and_is_asked_nothing_about_them,
-    a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again;
-    alone_with_driver(&[]): a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time
-];

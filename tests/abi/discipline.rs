@@ -39,6 +39,7 @@ fn with_every_constructor(mut check: impl FnMut(&str, &mut Storage)) {
     }
 }
 
+#[test]
 fn rule_2_a_flag_without_its_pointer_is_not_read() {
     with_every_constructor(|name, storage| {
         // The flags claim blocks that do not exist.
@@ -55,6 +56,7 @@ fn rule_2_a_flag_without_its_pointer_is_not_read() {
     });
 }
 
+#[test]
 fn rule_4_garbage_in_byte_31_of_an_untouched_object_means_nothing() {
     for garbage in 0..=u8::MAX {
         let mut storage = Storage::new();
@@ -67,6 +69,7 @@ fn rule_4_garbage_in_byte_31_of_an_untouched_object_means_nothing() {
     }
 }
 
+#[test]
 fn rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access() {
     let mut storage = Storage::new();
     storage.construct(BYTES);
@@ -77,6 +80,7 @@ fn rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access() 
     storage.destruct();
 }
 
+#[test]
 fn rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so() {
     // An object as an inlined original leaves it, with malloc's block and its flags. valgrind and AddressSanitizer check the free.
     for bytes in [BYTES, 4 << 20] {
@@ -91,6 +95,7 @@ fn rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so() {
     }
 }
 
+#[test]
 fn an_address_is_reused_with_the_destructor_bypassed() {
     let mut storage = Storage::new();
     storage.construct(BYTES);
@@ -104,11 +109,3 @@ fn an_address_is_reused_with_the_destructor_bypassed() {
     assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
     unsafe { libc::free(old.cast()) };
 }
-
-crate::support::harness::tests![
-    rule_2_a_flag_without_its_pointer_is_not_read,
-    rule_4_garbage_in_byte_31_of_an_untouched_object_means_nothing,
-    rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access,
-    rule_5_a_block_of_mallocs_that_an_object_owns_is_freed_so,
-    an_address_is_reused_with_the_destructor_bypassed,
-];

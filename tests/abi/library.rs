@@ -26,6 +26,7 @@ fn dynamic(kind: &str) -> BTreeSet<String> {
     entries.filter_map(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_string())).collect()
 }
 
+#[test]
 fn the_exported_symbols_are_exactly_those_of_the_list() {
     let symbols = about("nm", &["--dynamic", "--defined-only", "--format=posix"]);
     let exported: BTreeSet<&str> = symbols.lines().filter_map(|line| line.split(' ').next()).collect();
@@ -37,17 +38,20 @@ fn the_exported_symbols_are_exactly_those_of_the_list() {
     );
 }
 
+#[test]
 fn it_needs_the_c_library_the_loader_and_the_unwinder_and_nothing_else() {
     let needed = dynamic("NEEDED");
     let loader = needed.iter().find(|name| name.starts_with("ld-linux")).expect("the loader").clone();
     assert_eq!(needed, BTreeSet::from(["libc.so.6", "libgcc_s.so.1", &loader].map(String::from)));
 }
 
+#[test]
 fn it_has_a_soname_and_is_never_unloaded() {
     assert_eq!(dynamic("SONAME"), BTreeSet::from(["libsyncedmem.so.0".to_string()]));
     assert!(about("readelf", &["--dynamic", "--wide"]).contains("NODELETE"));
 }
 
+#[test]
 fn preloaded_into_a_program_that_never_calls_it_it_does_nothing() {
     let with = |preload: Option<&PathBuf>| {
         let mut command = Command::new("cat");
@@ -97,6 +101,7 @@ fn run(source: &str, way: &str, environment: &[(&str, &str)]) -> Output {
 }
 
 /// A release build may end an entry point by a jump, which leaves no frame on the stack.
+#[test]
 fn a_trace_of_the_library_as_users_get_it_names_who_made_an_object() {
     const PROGRAM: &str = r#"
         #include <stddef.h>
@@ -157,6 +162,7 @@ fn runs_in_every_way(program: &str) {
 }
 
 /// The library registers its fork handlers when it is loaded, and so before the program does: otherwise the two wait for each other.
+#[test]
 fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_it_got_the_library() {
     const PROGRAM: &str = r#"
         #include <pthread.h>
@@ -190,6 +196,7 @@ fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_
 }
 
 /// A constructor of the program, or of a library that does not depend on this one, may run before this library's own.
+#[test]
 fn objects_may_be_used_before_the_library_is_initialised() {
     const PROGRAM: &str = r#"
         static int early = -1;
@@ -206,6 +213,7 @@ fn objects_may_be_used_before_the_library_is_initialised() {
 }
 
 /// Each call runs in its own process and thread, with a stack of the documented size that ends at a page without access.
+#[test]
 fn threads_with_the_smallest_documented_stacks_may_call_everything() {
     const PROGRAM: &str = r#"
         #include <dlfcn.h>
@@ -307,14 +315,3 @@ fn threads_with_the_smallest_documented_stacks_may_call_everything() {
         assert!(run.status.success(), "{size:?}, {settings:?}: {}\n{said}", run.status);
     }
 }
-
-crate::support::harness::tests![
-    the_exported_symbols_are_exactly_those_of_the_list,
-    it_needs_the_c_library_the_loader_and_the_unwinder_and_nothing_else,
-    it_has_a_soname_and_is_never_unloaded,
-    preloaded_into_a_program_that_never_calls_it_it_does_nothing,
-    a_trace_of_the_library_as_users_get_it_names_who_made_an_object,
-    a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_it_got_the_library,
-    objects_may_be_used_before_the_library_is_initialised,
-    threads_with_the_smallest_documented_stacks_may_call_everything,
-];

@@ -6,6 +6,9 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 mod arguments;
 mod device_status;
 mod discipline;
@@ -15,4 +18,6 @@ mod named_files;
 mod support;
 mod surroundings;
 
-support::harness::suites![arguments, device_status, discipline, library, named_files, surroundings,];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

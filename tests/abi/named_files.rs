@@ -95,6 +95,7 @@ fn run(command: &mut Command) -> Run {
     Run { output: text(&output.stdout), error: text(&output.stderr), status: output.status }
 }
 
+#[test]
 fn a_program_with_more_rights_than_its_caller_heeds_no_setting() {
     let place = Place::new(&[]);
     let ran = place.named();
@@ -129,6 +130,7 @@ fn set_group(program: &Path) -> bool {
     })
 }
 
+#[test]
 fn a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort() {
     let place = Place::new(&[]);
     let fifo = place.path("fifo");
@@ -145,6 +147,7 @@ fn a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort() {
     assert!(ran.error.contains("it is not a regular file"), "{}", ran.error);
 }
 
+#[test]
 fn the_standard_streams_may_be_named_as_files() {
     let place = Place::new(&[]);
     let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_REPORT", "/dev/stdout"));
@@ -153,6 +156,7 @@ fn the_standard_streams_may_be_named_as_files() {
     assert!(ran.error.starts_with("libsyncedmem: memory of ") && ran.output == "privileged 0\n", "{}", ran.error);
 }
 
+#[test]
 fn a_long_name_of_a_file_leaves_the_sentence_whole() {
     let place = Place::new(&[]);
     let name = format!("/no/such/{}/folder", "x".repeat(3000));
@@ -162,6 +166,7 @@ fn a_long_name_of_a_file_leaves_the_sentence_whole() {
     assert!(lines.next().is_some_and(|line| line.starts_with("libsyncedmem: memory of ")), "{}", ran.error);
 }
 
+#[test]
 fn the_limit_of_a_files_length_ends_no_program() {
     let place = Place::new(&[]);
     for variable in ["SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
@@ -177,6 +182,7 @@ fn the_limit_of_a_files_length_ends_no_program() {
     }
 }
 
+#[test]
 fn a_link_is_not_followed_to_another_file() {
     let place = Place::new(&[]);
     let (link, other) = (place.path("link"), place.path("other"));
@@ -193,6 +199,7 @@ fn a_link_is_not_followed_to_another_file() {
     assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
 }
 
+#[test]
 fn files_are_made_by_the_umask() {
     let place = Place::new(&[]);
     let script = "umask 027; SYNCEDMEM_TRACE=trace SYNCEDMEM_REPORT=report exec ./program";
@@ -206,6 +213,7 @@ fn files_are_made_by_the_umask() {
 /// A text by another user that would clear the screen and begin a new line.
 const EVIL: &str = "x\u{1b}[2J\nlibsyncedmem: all is well\u{9b}31m";
 
+#[test]
 fn control_characters_of_a_setting_are_printed_escaped() {
     let place = Place::new(&[]);
     let words =
@@ -220,6 +228,7 @@ fn control_characters_of_a_setting_are_printed_escaped() {
     }
 }
 
+#[test]
 fn the_name_of_a_program_steers_no_terminal() {
     let place = Place::new(&[]);
     let program = place.path(EVIL);
@@ -229,15 +238,3 @@ fn the_name_of_a_program_steers_no_terminal() {
     assert!(ran.status.success() && !ran.error.is_empty());
     assert!(ran.error.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", ran.error);
 }
-
-crate::support::harness::tests![
-    a_program_with_more_rights_than_its_caller_heeds_no_setting,
-    a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort,
-    the_standard_streams_may_be_named_as_files,
-    a_long_name_of_a_file_leaves_the_sentence_whole,
-    the_limit_of_a_files_length_ends_no_program,
-    a_link_is_not_followed_to_another_file,
-    files_are_made_by_the_umask,
-    control_characters_of_a_setting_are_printed_escaped,
-    the_name_of_a_program_steers_no_terminal,
-];

@@ -36,6 +36,7 @@ fn is_cancelled(body: Body) {
     assert_eq!(result, usize::MAX as *mut c_void, "PTHREAD_CANCELED");
 }
 
+#[test]
 fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
     static TOUCHED: AtomicUsize = AtomicUsize::new(0);
     extern "C-unwind" fn body(_: *mut c_void) -> *mut c_void {
@@ -59,6 +60,7 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
 }
 
 /// Waits of a real driver are cancellation points.
+#[test]
 fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_the_driver() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     extern "C-unwind" fn body(_: *mut c_void) -> *mut c_void {
@@ -85,6 +87,7 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_the_driver() {
     });
 }
 
+#[test(alone)]
 fn other_peoples_fork_handlers_may_use_objects() {
     static TOUCHED: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn handler() {
@@ -100,6 +103,7 @@ fn other_peoples_fork_handlers_may_use_objects() {
     assert_eq!(TOUCHED.load(Ordering::Relaxed), 2);
 }
 
+#[test]
 fn a_block_of_no_bytes_may_be_written_as_mallocs_may() {
     let mut storage = Storage::new();
     storage.construct(0);
@@ -107,6 +111,7 @@ fn a_block_of_no_bytes_may_be_written_as_mallocs_may() {
     storage.destruct();
 }
 
+#[test]
 fn another_implementations_block_makes_no_room_under_the_limit() {
     const BYTES: usize = 1 << 20;
     alone(&[("SYNCEDMEM_HOST_LIMIT", "2M")], || {
@@ -127,11 +132,3 @@ fn another_implementations_block_makes_no_room_under_the_limit() {
         assert_eq!(given.count(), 2);
     });
 }
-
-crate::support::harness::tests![
-    a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it,
-    a_thread_that_is_cancelled_ends_behind_the_library_not_inside_the_driver,
-    a_block_of_no_bytes_may_be_written_as_mallocs_may,
-    another_implementations_block_makes_no_room_under_the_limit;
-    alone(&[]): other_peoples_fork_handlers_may_use_objects
-];

@@ -9,6 +9,7 @@ fn with_cublas() -> (Gpu, Cublas) {
     (simulated_gpu(), Cublas::load())
 }
 
+#[test(alone_with_driver)]
 fn math_is_done_where_the_data_is() {
     let (gpu, cublas) = &with_cublas();
     let mut blob = Blob::new(&[3]);
@@ -26,6 +27,7 @@ fn math_is_done_where_the_data_is() {
     assert_eq!((blob.read::<f32>(DATA), computed_on_host()), (vec![1.0, -5.0, 5.0], 0));
 }
 
+#[test(alone_with_driver)]
 fn synced_means_the_device() {
     let (gpu, cublas) = &with_cublas();
     let mut blob = Blob::of(SYNCEDMEM_FLOAT64, &[2]);
@@ -39,6 +41,7 @@ fn synced_means_the_device() {
     assert_eq!((blob.read::<f64>(DATA), gpu.copies()), (vec![4.5, -7.5], [0, 1]));
 }
 
+#[test(alone_with_driver)]
 fn elements_beyond_the_count_take_no_part() {
     let (gpu, _) = &with_cublas();
     let mut blob = Blob::new(&[3]);
@@ -54,6 +57,7 @@ fn elements_beyond_the_count_take_no_part() {
 }
 
 /// A copy on a stream that does not wait for the legacy one would copy the old data.
+#[test(alone_with_driver)]
 fn a_copy_on_another_stream_waits_for_the_math() {
     let (gpu, _) = &with_cublas();
     let stream = gpu.stream();
@@ -76,6 +80,7 @@ fn a_copy_on_another_stream_waits_for_the_math() {
     assert_eq!(blob.read::<f32>(DATA), [2.0, 4.0]);
 }
 
+#[test(alone_with_driver)]
 fn a_handle_is_kept_for_its_context_until_a_reset() {
     let (gpu, cublas) = &with_cublas();
     let blob = Blob::new(&[1]);
@@ -94,6 +99,7 @@ fn a_handle_is_kept_for_its_context_until_a_reset() {
     assert_eq!((blob.asum(DATA), cublas.counts()), (Ok(4.0), [2, 0, 3]), "{}", last_error());
 }
 
+#[test(alone_with_driver)]
 fn each_thread_has_a_handle_of_its_own() {
     let (gpu, cublas) = &with_cublas();
     let blob = Blob::new(&[64]);
@@ -108,6 +114,7 @@ fn each_thread_has_a_handle_of_its_own() {
     assert_eq!((ended, calls), (0, 200));
 }
 
+#[test(alone_with_driver)]
 fn a_failed_call_is_an_error_and_its_handle_is_not_used_again() {
     let (gpu, cublas) = &with_cublas();
     let mut blob = Blob::new(&[2]);
@@ -119,6 +126,7 @@ fn a_failed_call_is_an_error_and_its_handle_is_not_used_again() {
     assert_eq!((blob.asum(DATA), cublas.counts()[0]), (Ok(3.0), 3));
 }
 
+#[test]
 fn where_cublas_does_not_start_the_host_computes() {
     let errors = in_a_process_with_a_driver(&[], || {
         let (gpu, cublas) = &with_cublas();
@@ -135,6 +143,7 @@ fn where_cublas_does_not_start_the_host_computes() {
     assert!(inside() || errors.matches("there is no cuBLAS that starts").count() == 1, "{errors}");
 }
 
+#[test]
 fn without_cublas_the_host_computes_and_says_so_once() {
     let errors = in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu();
@@ -154,6 +163,7 @@ fn without_cublas_the_host_computes_and_says_so_once() {
     assert!(inside() || errors.matches("libcublas").count() == 1, "{errors}");
 }
 
+#[test(alone_with_driver)]
 fn data_and_diff_on_two_devices_are_refused() {
     let (gpu, _) = &with_cublas();
     gpu.needs_devices(2);
@@ -166,6 +176,7 @@ fn data_and_diff_on_two_devices_are_refused() {
     assert_eq!(blob.read::<f32>(DATA), [3.0]);
 }
 
+#[test(alone_with_driver)]
 fn in_a_forked_child_synced_data_is_computed_on_the_host() {
     let (gpu, _) = &with_cublas();
     let mut blob = Blob::new(&[2]);
@@ -178,18 +189,3 @@ fn in_a_forked_child_synced_data_is_computed_on_the_host() {
     });
     assert_eq!(blob.read_device(gpu, DATA), [1.0, 2.0]);
 }
-
-crate::support::harness::tests![
-    where_cublas_does_not_start_the_host_computes,
-    without_cublas_the_host_computes_and_says_so_once;
-    alone_with_driver(&[]):
-    math_is_done_where_the_data_is,
-    synced_means_the_device,
-    a_handle_is_kept_for_its_context_until_a_reset,
-    each_thread_has_a_handle_of_its_own,
-    a_failed_call_is_an_error_and_its_handle_is_not_used_again,
-    elements_beyond_the_count_take_no_part,
-    a_copy_on_another_stream_waits_for_the_math,
-    data_and_diff_on_two_devices_are_refused,
-    in_a_forked_child_synced_data_is_computed_on_the_host
-];

@@ -125,15 +125,12 @@ fn every_sequence_agrees(gpu: Option<&Gpu>, steps: &[Step]) {
     });
 }
 
+#[test(alone, ("SYNCEDMEM_TEST_DRIVER", "none"))]
 fn every_sequence_of_four_steps_on_the_host_agrees_with_the_model() {
     every_sequence_agrees(None, &HOST);
 }
 
+#[test(alone_with_driver)]
 fn every_sequence_of_four_steps_on_both_sides_agrees_with_the_model() {
     every_sequence_agrees(Some(&simulated_gpu()), &BOTH);
 }
-
-crate::support::harness::tests![
-    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): every_sequence_of_four_steps_on_the_host_agrees_with_the_model;
-    alone_with_driver(&[]): every_sequence_of_four_steps_on_both_sides_agrees_with_the_model
-];

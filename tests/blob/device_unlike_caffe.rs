@@ -3,6 +3,7 @@
 use crate::support::blob::*;
 use crate::support::*;
 
+#[test]
 fn the_shape_goes_to_the_device_only_where_it_is_asked_for() {
     let gpu = simulated_gpu();
     let mut blob = Blob::new(&[2, 3]);
@@ -23,6 +24,7 @@ fn the_shape_goes_to_the_device_only_where_it_is_asked_for() {
     assert_eq!(blob.gpu_shape(), Ok(std::ptr::null()), "no axes");
 }
 
+#[test]
 fn device_memory_may_be_lent() {
     let gpu = simulated_gpu();
     let lent = gpu.block(8);
@@ -34,6 +36,7 @@ fn device_memory_may_be_lent() {
     assert_eq!(blob.read::<f32>(DIFF), [5.0, 6.0]);
 }
 
+#[test(alone, ("SYNCEDMEM_TEST_DRIVER", "none"))]
 fn without_a_gpu_the_host_works_and_the_device_is_refused() {
     assert!(crate::support::driver::loaded().is_none());
     let mut blob = Blob::new(&[2]);
@@ -42,9 +45,3 @@ fn without_a_gpu_the_host_works_and_the_device_is_refused() {
     assert_eq!(blob.gpu_shape(), Err(SYNCEDMEM_ERROR_NO_GPU));
     assert_eq!(blob.set_gpu(DATA, 4096 as *mut _), Err(SYNCEDMEM_ERROR_NO_GPU));
 }
-
-crate::support::harness::tests![
-    the_shape_goes_to_the_device_only_where_it_is_asked_for,
-    device_memory_may_be_lent;
-    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): without_a_gpu_the_host_works_and_the_device_is_refused
-];

@@ -41,10 +41,12 @@ fn written() -> Blobs {
     [own, other]
 }
 
+#[test]
 fn create() {
     every_allocation(1, unshaped, |_| Blob::unshaped(SYNCEDMEM_FLOAT64).map(drop));
 }
 
+#[test]
 fn reshape() {
     // One object for the data, one for the diff.
     every_allocation(2, unshaped, |[own, _]| own.reshape(&[3]));
@@ -52,6 +54,7 @@ fn reshape() {
     every_allocation(0, untouched, |[own, _]| own.reshape(&[2, 3]));
 }
 
+#[test]
 fn set() {
     static LENT: [f32; 2] = [1.0, 2.0];
     fn smaller() -> Blobs {
@@ -62,16 +65,19 @@ fn set() {
     every_allocation(2, smaller, |[own, _]| own.set_cpu(DATA, LENT.as_ptr().cast_mut()));
 }
 
+#[test]
 fn share() {
     every_allocation(0, untouched, |[own, other]| own.share(DIFF, other));
 }
 
+#[test]
 fn copy_from() {
     every_allocation(3, written, |[own, other]| own.copy_from(DATA, other, true));
     every_allocation(0, written, |[own, other]| other.copy_from(DATA, own, true));
     every_allocation(2, || [Blob::new(&[2]), Blob::new(&[3])], |[own, other]| own.copy_from(DIFF, other, true));
 }
 
+#[test]
 fn math() {
     fn with_untouched_diff() -> Blobs {
         let mut blobs = untouched();
@@ -84,5 +90,3 @@ fn math() {
     every_allocation(0, written, |[_, other]| other.sumsq(DIFF).map(drop));
     every_allocation(0, written, |[_, other]| other.scale(DATA, 2.0));
 }
-
-crate::support::harness::tests![create, reshape, set, share, copy_from, math];

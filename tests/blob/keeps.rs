@@ -4,6 +4,7 @@
 use crate::support::blob::*;
 use crate::support::*;
 
+#[test]
 fn a_default_constructed_blob_has_no_axes_no_elements_and_no_memory() {
     let blob = Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap();
     assert_eq!((blob.axes(), blob.count(), blob.text().as_str()), (0, 0, "(0)"));
@@ -13,6 +14,7 @@ fn a_default_constructed_blob_has_no_axes_no_elements_and_no_memory() {
     assert_eq!(blob.count_axes(0, 0), Ok(1), "the product of no dimensions");
 }
 
+#[test]
 fn a_shape_gives_the_axes_the_count_and_the_text() {
     let largest = i64::from(i32::MAX);
     let longest: Vec<_> = std::iter::once(0).chain([largest; 31]).collect();
@@ -32,6 +34,7 @@ fn a_shape_gives_the_axes_the_count_and_the_text() {
     assert_eq!(Blob::new(&[]).read::<f32>(DATA), [0.0]);
 }
 
+#[test]
 fn a_shape_that_is_refused_is_named_by_its_axis() {
     let mut blob = Blob::new(&[3]);
     // The last case depends on the order of the dimensions, as in Caffe.
@@ -47,6 +50,7 @@ fn a_shape_that_is_refused_is_named_by_its_axis() {
     }
 }
 
+#[test]
 fn negative_axes_count_from_the_end() {
     let blob = Blob::new(&[2, 3, 4]);
     assert_eq!([-3, -2, -1, 0, 1, 2].map(|axis| blob.dim(axis)), [2, 3, 4, 2, 3, 4].map(Ok));
@@ -55,6 +59,7 @@ fn negative_axes_count_from_the_end() {
     }
 }
 
+#[test]
 fn num_channels_height_and_width_read_1_for_missing_axes_and_refuse_more_than_four() {
     let blob = Blob::new(&[7, 8]);
     assert_eq!([0, 1, 2, 3].map(|axis| blob.legacy(axis)), [7, 8, 1, 1].map(Ok));
@@ -63,6 +68,7 @@ fn num_channels_height_and_width_read_1_for_missing_axes_and_refuse_more_than_fo
     assert_refused(Blob::new(&[1, 1, 1, 1, 1]).legacy(0), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "has 5");
 }
 
+#[test]
 fn a_count_of_axes_is_the_product_from_one_to_another() {
     let blob = Blob::new(&[2, 3, 4]);
     assert_eq!(
@@ -74,6 +80,7 @@ fn a_count_of_axes_is_the_product_from_one_to_another() {
     }
 }
 
+#[test]
 fn an_offset_goes_by_the_last_axis_first_and_a_legacy_one_may_be_one_past_the_end() {
     let blob = Blob::new(&[2, 3, 4, 5]);
     assert_eq!(blob.offset(&[1, 2, 3, 4]), Ok(119));
@@ -85,6 +92,7 @@ fn an_offset_goes_by_the_last_axis_first_and_a_legacy_one_may_be_one_past_the_en
     }
 }
 
+#[test]
 fn shape_equals_compares_legacy_dimensions_from_the_end() {
     let weights = Blob::new(&[2, 3]);
     assert_eq!(weights.equals(&[1, 1, 2, 3], true), Ok(true));
@@ -94,6 +102,7 @@ fn shape_equals_compares_legacy_dimensions_from_the_end() {
     assert_eq!(weights.equals(&[2, 3], true), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "a legacy shape has four");
 }
 
+#[test]
 fn memory_that_is_held_outlives_a_reshape_and_the_blob() {
     let mut blob = Blob::new(&[2]);
     blob.write(DATA, &[1f32, 2.0]);
@@ -110,11 +119,13 @@ fn memory_that_is_held_outlives_a_reshape_and_the_blob() {
     assert_eq!(release(held), Err(SYNCEDMEM_ERROR_INVALID_HANDLE), "it has ended");
 }
 
+#[test]
 fn release_of_null_does_nothing_and_hold_needs_a_shape() {
     assert_eq!(release(std::ptr::null_mut()), Ok(()));
     assert_eq!(Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap().hold(DATA), Err(SYNCEDMEM_ERROR_INVALID_STATE));
 }
 
+#[test]
 fn a_blob_may_share_with_itself_and_copy_from_itself() {
     let mut blob = Blob::new(&[2]);
     blob.write(DATA, &[1f32, 2.0]);
@@ -125,6 +136,7 @@ fn a_blob_may_share_with_itself_and_copy_from_itself() {
     assert_eq!(blob.read::<f32>(DATA), [1.0, 2.0]);
 }
 
+#[test]
 fn update_of_untouched_data_fails() {
     let mut blob = Blob::new(&[3]);
     blob.write(DIFF, &[1f32; 3]);
@@ -132,6 +144,7 @@ fn update_of_untouched_data_fails() {
     assert_eq!(Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap().update(), Err(SYNCEDMEM_ERROR_INVALID_STATE));
 }
 
+#[test]
 fn math_of_untouched_arrays_gives_0_or_does_nothing() {
     let mut blob = Blob::new(&[3]);
     assert_eq!((blob.asum(DATA), blob.sumsq(DIFF), blob.scale(DATA, 2.0)), (Ok(0.0), Ok(0.0), Ok(())));
@@ -140,6 +153,7 @@ fn math_of_untouched_arrays_gives_0_or_does_nothing() {
     assert_eq!((blob.asum(DATA), blob.sumsq(DIFF), blob.scale(DATA, 2.0)), (Ok(0.0), Ok(0.0), Ok(())));
 }
 
+#[test]
 fn blobs_of_integers_have_no_math() {
     for element in [SYNCEDMEM_INT32, SYNCEDMEM_UINT32] {
         let mut blob = Blob::of(element, &[2]);
@@ -150,6 +164,7 @@ fn blobs_of_integers_have_no_math() {
     }
 }
 
+#[test]
 fn other_types_are_refused() {
     assert!(matches!(Blob::unshaped(SYNCEDMEM_FLOAT16), Err(SYNCEDMEM_ERROR_UNSUPPORTED)));
     let (mut floats, doubles) = (Blob::new(&[2]), Blob::of(SYNCEDMEM_FLOAT64, &[2]));
@@ -157,6 +172,7 @@ fn other_types_are_refused() {
     assert_eq!(floats.copy_from(DATA, &doubles, true), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
 }
 
+#[test]
 fn a_handle_that_is_null_or_of_a_destroyed_blob_is_refused() {
     let null = Blob(std::ptr::null_mut());
     assert_eq!(null.dim(0), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
@@ -165,6 +181,7 @@ fn a_handle_that_is_null_or_of_a_destroyed_blob_is_refused() {
     std::mem::forget(ended);
 }
 
+#[test]
 fn a_handle_of_a_blob_is_no_object() {
     let mut blob = Blob::new(&[2]);
     let object = blob.0.cast();
@@ -176,6 +193,7 @@ fn a_handle_of_a_blob_is_no_object() {
     assert_eq!(blob.reshape(&[3]), Ok(()));
 }
 
+#[test]
 fn more_numbers_than_memory_holds_are_refused() {
     let blob = Blob::new(&[2]);
     for length in [usize::MAX, 1 << 62, 1 << 60] {
@@ -184,24 +202,3 @@ fn more_numbers_than_memory_holds_are_refused() {
     }
     assert_eq!(blob.count(), 2);
 }
-
-crate::support::harness::tests![
-    a_handle_of_a_blob_is_no_object,
-    more_numbers_than_memory_holds_are_refused,
-    a_default_constructed_blob_has_no_axes_no_elements_and_no_memory,
-    a_shape_gives_the_axes_the_count_and_the_text,
-    a_shape_that_is_refused_is_named_by_its_axis,
-    negative_axes_count_from_the_end,
-    num_channels_height_and_width_read_1_for_missing_axes_and_refuse_more_than_four,
-    a_count_of_axes_is_the_product_from_one_to_another,
-    an_offset_goes_by_the_last_axis_first_and_a_legacy_one_may_be_one_past_the_end,
-    shape_equals_compares_legacy_dimensions_from_the_end,
-    memory_that_is_held_outlives_a_reshape_and_the_blob,
-    release_of_null_does_nothing_and_hold_needs_a_shape,
-    a_blob_may_share_with_itself_and_copy_from_itself,
-    update_of_untouched_data_fails,
-    math_of_untouched_arrays_gives_0_or_does_nothing,
-    blobs_of_integers_have_no_math,
-    other_types_are_refused,
-    a_handle_that_is_null_or_of_a_destroyed_blob_is_refused,
-];

@@ -5,6 +5,9 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 #[allow(dead_code, reason = "of this file, tests/process alone uses the counts of blocks by size")]
 #[path = "../process/allocator.rs"]
 mod allocator;
@@ -18,4 +21,6 @@ mod support;
 mod threads;
 mod unlike_caffe;
 
-support::harness::suites![device_math, device_unlike_caffe, device_sequences, faults, keeps, unlike_caffe, threads];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

@@ -10,6 +10,7 @@ struct Lent(std::mem::ManuallyDrop<Blob>);
 // The tests check that reads need no lock.
 unsafe impl Sync for Lent {}
 
+#[test]
 fn threads_may_read_one_blob_at_once() {
     let mut blob = Blob::new(&[4, 25]);
     blob.write(DATA, &[1f32; 100]);
@@ -29,6 +30,7 @@ fn threads_may_read_one_blob_at_once() {
     assert_eq!(blob.read::<f32>(DATA), [1.0; 100]);
 }
 
+#[test(alone, figures::ON)]
 fn the_last_of_many_blobs_on_many_threads_frees_their_memory() {
     for _ in 0..200 {
         let mut first = Blob::new(&[30_000]);
@@ -54,6 +56,7 @@ fn the_last_of_many_blobs_on_many_threads_frees_their_memory() {
     assert_eq!((stats.pageable.live, stats.objects_made), (0, stats.objects_ended));
 }
 
+#[test(alone, figures::ON)]
 fn memory_is_accounted_to_the_byte() {
     let held = || figures().pageable.live;
     let mut blob = Blob::new(&[100, 100]);
@@ -78,6 +81,7 @@ fn memory_is_accounted_to_the_byte() {
     assert_eq!(stats.pageable.allocations.bytes + stats.pageable.pool_hits.bytes, stats.pageable.frees.bytes);
 }
 
+#[test]
 fn a_forked_child_has_its_own_contents_of_every_blob() {
     let (mut blob, mut sharing) = (Blob::new(&[2]), Blob::new(&[2]));
     blob.write(DATA, &[1f32, 2.0]);
@@ -90,11 +94,3 @@ fn a_forked_child_has_its_own_contents_of_every_blob() {
     });
     assert_eq!(sharing.read::<f32>(DATA), [1.0, 2.0]);
 }
-
-crate::support::harness::tests![
-    threads_may_read_one_blob_at_once,
-    a_forked_child_has_its_own_contents_of_every_blob;
-    alone(&[figures::ON]):
-    the_last_of_many_blobs_on_many_threads_frees_their_memory,
-    memory_is_accounted_to_the_byte
-];

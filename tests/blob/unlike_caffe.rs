@@ -5,6 +5,7 @@
 use crate::support::blob::*;
 use crate::support::*;
 
+#[test]
 fn a_dimension_beyond_an_int_is_refused() {
     let mut blob = Blob::new(&[1]);
     for dim in [1i64 << 32, (1 << 32) + 5, i64::MAX, i64::MIN, 1 << 31] {
@@ -13,6 +14,7 @@ fn a_dimension_beyond_an_int_is_refused() {
     }
 }
 
+#[test]
 fn a_count_of_axes_that_overflows_is_refused() {
     let blob = Blob::new(&[0, 1 << 16, 1 << 16, 1 << 30, 1 << 30]);
     assert_eq!((blob.count_axes(0, 5), blob.count_axes(1, 2)), (Ok(0), Ok(1 << 16)));
@@ -21,6 +23,7 @@ fn a_count_of_axes_that_overflows_is_refused() {
     }
 }
 
+#[test]
 fn a_legacy_offset_refuses_negative_indices() {
     let blob = Blob::new(&[2, 3, 4, 5]);
     for place in 0..4 {
@@ -36,6 +39,7 @@ fn a_legacy_offset_refuses_negative_indices() {
 }
 
 /// FromProto writes through mutable_cpu_data, which Caffe refuses for a blob that never had elements.
+#[test]
 fn a_blob_of_count_0_has_memory() {
     let mut blob = Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap();
     blob.reshape(&[0, 3]).unwrap();
@@ -44,17 +48,10 @@ fn a_blob_of_count_0_has_memory() {
     assert_eq!((blob.asum(DATA), blob.update()), (Ok(0.0), Ok(())));
 }
 
+#[test]
 fn a_misaligned_address_is_refused() {
     let (mut blob, mut lent) = (Blob::new(&[1]), [0u8; 16]);
     assert_eq!(blob.set_cpu(DATA, lent.as_mut_ptr().wrapping_add(1)), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
     assert_eq!(blob.set_cpu(DATA, std::ptr::null_mut::<f32>()), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
     assert_eq!(blob.head(DATA), SYNCEDMEM_UNINITIALIZED);
 }
-
-crate::support::harness::tests![
-    a_dimension_beyond_an_int_is_refused,
-    a_count_of_axes_that_overflows_is_refused,
-    a_legacy_offset_refuses_negative_indices,
-    a_blob_of_count_0_has_memory,
-    a_misaligned_address_is_refused,
-];

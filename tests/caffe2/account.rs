@@ -8,6 +8,7 @@ use crate::support::figures::*;
 use crate::support::pools::MIB;
 use crate::support::*;
 
+#[test(alone, ON, ("SYNCEDMEM_POOL_BUDGET", "0"))]
 fn every_byte_of_tensors_is_in_the_account() {
     let tensor = Tensor::of(&[100]);
     assert_eq!(figures().pageable.live, 0, "a shape takes no memory of the account");
@@ -39,6 +40,7 @@ fn every_byte_of_tensors_is_in_the_account() {
     assert_eq!((stats.objects_made, stats.objects_ended), (5, 5));
 }
 
+#[test(alone, ON)]
 fn a_copy_and_a_share_are_not_filled_before() {
     let (one, other) = (Tensor::of(&[100]), Tensor::new());
     one.mutable::<u8>(&float()).unwrap();
@@ -46,6 +48,7 @@ fn a_copy_and_a_share_are_not_filled_before() {
     assert_eq!((counts().host_fills, counts().pageable.live), (sum(1, 400), 800));
 }
 
+#[test]
 fn the_report_has_a_line_for_each_block_from_its_begin_on() {
     let errors = alone(&[], || {
         let before = Tensor::of(&[10]);
@@ -70,9 +73,3 @@ fn the_report_has_a_line_for_each_block_from_its_begin_on() {
         );
     }
 }
-
-crate::support::harness::tests![
-    the_report_has_a_line_for_each_block_from_its_begin_on;
-    alone(&[ON]): a_copy_and_a_share_are_not_filled_before;
-    alone(&[ON, ("SYNCEDMEM_POOL_BUDGET", "0")]): every_byte_of_tensors_is_in_the_account
-];

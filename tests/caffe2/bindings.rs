@@ -18,6 +18,7 @@ fn attach(tensor: &Tensor, pointer: usize, lent: &Lent) -> usize {
     attach_with(tensor, pointer, lent.deleter(), lent.context())
 }
 
+#[test]
 fn the_first_attachment_stays_and_comes_back_with_the_last_holder() {
     let lent = Lent::default();
     let tensor = Tensor::of(&[3]);
@@ -31,12 +32,14 @@ fn the_first_attachment_stays_and_comes_back_with_the_last_holder() {
     assert_eq!(lent.returned(), [0x40]);
 }
 
+#[test]
 fn threads_that_attach_at_once_agree() {
     let tensor = Tensor::new();
     let attached = at_once(4, |thread| attach_with(&tensor, thread + 1, None, null_mut()));
     assert!(attached[0] != 0 && attached.iter().all(|each| *each == attached[0]));
 }
 
+#[test]
 fn a_blob_has_an_attachment_too() {
     let lent = Lent::default();
     let blob = Blob::new();
@@ -47,6 +50,7 @@ fn a_blob_has_an_attachment_too() {
     assert_eq!(lent.returned(), [0x40]);
 }
 
+#[test]
 fn the_number_of_a_shape_differs_after_every_change_also_after_an_exchange() {
     let (tensor, other) = (Tensor::of(&[4, 2]), Tensor::of(&[9]));
     let mut before = vec![tensor.info().changes];
@@ -71,6 +75,7 @@ fn share(tensor: &Tensor, theirs: &mut Theirs) -> syncedmem_status_t {
     unsafe { syncedmem_tensor_share_dlpack(tensor.0, &float(), dlpack, true) }
 }
 
+#[test]
 fn memory_of_dlpack_comes_back_with_the_last_tensor_that_shares_it() {
     let mut memory = [1.0_f32, 2.0, 3.0, 4.0];
     let mut theirs = Theirs::of(memory.as_mut_ptr().cast(), 16);
@@ -85,6 +90,7 @@ fn memory_of_dlpack_comes_back_with_the_last_tensor_that_shares_it() {
     assert_eq!(theirs.deleted(), 1);
 }
 
+#[test]
 fn memory_of_dlpack_that_does_not_fit_stays_its_makers() {
     let mut memory = [0.0_f32; 4];
     let mut theirs = Theirs::of(memory.as_mut_ptr().cast(), 16);
@@ -95,6 +101,7 @@ fn memory_of_dlpack_that_does_not_fit_stays_its_makers() {
     assert_eq!(theirs.deleted(), 0);
 }
 
+#[test]
 fn a_released_value_has_its_deleter_and_what_that_gets() {
     let lent = Lent::default();
     let blob = Blob::new();
@@ -113,6 +120,7 @@ fn a_released_value_has_its_deleter_and_what_that_gets() {
     assert_eq!(lent.returned(), Vec::<usize>::new());
 }
 
+#[test(alone)]
 fn a_tensor_that_was_taken_out_of_an_item_or_a_value_leaves_null_there() {
     let take = |item: *mut *mut syncedmem_tensor_t| drop(Tensor(unsafe { item.replace(null_mut()) }));
     let (tensor, blob) = (Tensor::of(&[2]), Blob::new());
@@ -124,14 +132,3 @@ fn a_tensor_that_was_taken_out_of_an_item_or_a_value_leaves_null_there() {
     assert_eq!(blob.tensor().map(drop), Err(SYNCEDMEM_ERROR_INVALID_STATE));
     assert_eq!(blob.mutable_tensor(HOST).map(drop), Err(SYNCEDMEM_ERROR_INVALID_STATE));
 }
-
-crate::support::harness::tests![
-    the_first_attachment_stays_and_comes_back_with_the_last_holder,
-    threads_that_attach_at_once_agree,
-    a_blob_has_an_attachment_too,
-    the_number_of_a_shape_differs_after_every_change_also_after_an_exchange,
-    memory_of_dlpack_comes_back_with_the_last_tensor_that_shares_it,
-    memory_of_dlpack_that_does_not_fit_stays_its_makers,
-    a_released_value_has_its_deleter_and_what_that_gets;
-    alone(&[]): a_tensor_that_was_taken_out_of_an_item_or_a_value_leaves_null_there
-];

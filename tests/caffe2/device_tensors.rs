@@ -21,6 +21,7 @@ fn filled(gpu: &Gpu, number: u8) -> (Tensor, usize) {
     (tensor, data)
 }
 
+#[test]
 fn copies_go_from_each_side_to_each() {
     let gpu = gpu();
     let host = of(HOST, &[24]);
@@ -46,6 +47,7 @@ fn copies_go_from_each_side_to_each() {
     assert_bytes(&gpu.read(data, BYTES), &pattern(5, BYTES), &"after the source's end");
 }
 
+#[test]
 fn reserve_and_extend_keep_items_on_the_device() {
     let gpu = gpu();
     let (tensor, data) = filled(&gpu, 7);
@@ -56,6 +58,7 @@ fn reserve_and_extend_keep_items_on_the_device() {
     assert_bytes(&gpu.read(moved, BYTES), &pattern(7, BYTES), &"the items");
 }
 
+#[test]
 fn the_lent_memory_brings_the_items_to_the_host_and_back() {
     let gpu = gpu();
     let (tensor, data) = filled(&gpu, 9);
@@ -70,6 +73,7 @@ fn the_lent_memory_brings_the_items_to_the_host_and_back() {
     assert_bytes(&gpu.read(data, BYTES), &pattern(10, BYTES), &"back on the device");
 }
 
+#[test]
 fn device_memory_of_the_caller_comes_back_after_the_last_use() {
     let gpu = gpu();
     let (lent, block, tensor) = (Lent::default(), gpu.block(BYTES), of(DEVICE, &[24]));
@@ -85,11 +89,13 @@ fn device_memory_of_the_caller_comes_back_after_the_last_use() {
     assert_eq!(lent.returned(), [block.address]);
 }
 
+#[test]
 fn a_tensor_of_no_items_has_no_device_memory() {
     let _gpu = gpu();
     assert_eq!(of(DEVICE, &[2, 0]).mutable::<u8>(&float()), Ok(std::ptr::null_mut()));
 }
 
+#[test]
 fn types_with_constructors_stay_on_the_host() {
     let _gpu = gpu();
     let (tensor, objects) = (of(DEVICE, &[4]), of(HOST, &[4]));
@@ -100,6 +106,7 @@ fn types_with_constructors_stay_on_the_host() {
     assert_eq!((tensor.dims(), tensor.info().meta.is_none()), (vec![4], true));
 }
 
+#[test]
 fn a_driver_that_fails_leaves_the_tensor_as_it_was() {
     let gpu = simulated_gpu();
     let (tensor, data) = filled(&gpu, 4);
@@ -119,6 +126,7 @@ fn a_driver_that_fails_leaves_the_tensor_as_it_was() {
     assert_eq!(host.copy_from(&tensor), Ok(()));
 }
 
+#[test(alone, ("SYNCEDMEM_TEST_DRIVER", "none"))]
 fn without_a_driver_device_tensors_have_shapes_and_no_memory() {
     hide_devices();
     let (tensor, host) = (of(DEVICE, &[4]), of(HOST, &[4]));
@@ -127,14 +135,3 @@ fn without_a_driver_device_tensors_have_shapes_and_no_memory() {
     assert_eq!(tensor.copy_from(&host), Err(SYNCEDMEM_ERROR_NO_GPU));
     assert_eq!((tensor.dims(), tensor.info().capacity_nbytes, tensor.info().meta.is_none()), (vec![4], 0, true));
 }
-
-crate::support::harness::tests![
-    copies_go_from_each_side_to_each,
-    reserve_and_extend_keep_items_on_the_device,
-    the_lent_memory_brings_the_items_to_the_host_and_back,
-    device_memory_of_the_caller_comes_back_after_the_last_use,
-    a_tensor_of_no_items_has_no_device_memory,
-    types_with_constructors_stay_on_the_host,
-    a_driver_that_fails_leaves_the_tensor_as_it_was;
-    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): without_a_driver_device_tensors_have_shapes_and_no_memory
-];

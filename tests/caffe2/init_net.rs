@@ -17,6 +17,7 @@ fn load_path(workspace: &Workspace, path: &str) -> Answer {
     done(unsafe { syncedmem_workspace_load_init_net(workspace.0, path.as_ptr()) })
 }
 
+#[test]
 fn weights_become_the_tensors_of_blobs_of_their_names() {
     let workspace = Workspace::new();
     let old = workspace.create("fc_b").unwrap().mutable_tensor(HOST).unwrap().0;
@@ -42,6 +43,7 @@ fn weights_become_the_tensors_of_blobs_of_their_names() {
     assert_eq!(old.dims(), [9]);
 }
 
+#[test]
 fn a_file_that_is_refused_changes_no_value() {
     let workspace = Workspace::new();
     let kept = workspace.create("w").unwrap().mutable_tensor(HOST).unwrap().0;
@@ -60,8 +62,3 @@ fn a_file_that_is_refused_changes_no_value() {
     }
     assert_eq!(load_path(&workspace, "/nowhere/init_net.pb"), Err(SYNCEDMEM_ERROR_FILE));
 }
-
-crate::support::harness::tests![
-    weights_become_the_tensors_of_blobs_of_their_names,
-    a_file_that_is_refused_changes_no_value,
-];

@@ -5,6 +5,9 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 mod account;
 #[allow(dead_code, reason = "only tests/process uses the counts of blocks by size")]
 #[path = "../process/allocator.rs"]
@@ -28,16 +31,6 @@ mod wire;
 mod workspace_rules;
 mod world;
 
-support::harness::suites![
-    account,
-    bindings,
-    device_tensors,
-    init_net,
-    nested,
-    out_of_memory,
-    sequences,
-    tensor_rules,
-    threads,
-    unlike_caffe2,
-    workspace_rules
-];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

@@ -86,6 +86,7 @@ fn within_each_other(links: usize) -> Tensor {
     })
 }
 
+#[test(alone)]
 fn a_chain_of_mappings_of_workspaces_ends() {
     let chain = (0..50_000).fold(Workspace::new(), |other, _| {
         drop(other.create_local("blob").unwrap());
@@ -96,14 +97,17 @@ fn a_chain_of_mappings_of_workspaces_ends() {
     assert_eq!(end(chain), 0);
 }
 
+#[test(alone)]
 fn a_chain_of_tensors_within_tensors_ends() {
     assert_eq!(end(within_each_other(30_000)), 0);
 }
 
+#[test(alone)]
 fn a_chain_of_deleters_of_memory_ends_and_each_is_called() {
     assert_eq!(end(lent_to_each_other(30_000)), 30_000);
 }
 
+#[test(alone)]
 fn a_chain_of_values_of_blobs_ends_and_each_deleter_is_called() {
     let chain = (0..30_000).fold(Blob::new(), |next, _| {
         let blob = Blob::new();
@@ -113,6 +117,7 @@ fn a_chain_of_values_of_blobs_ends_and_each_deleter_is_called() {
     assert_eq!(end(chain), 30_000);
 }
 
+#[test(alone)]
 fn a_chain_of_attachments_ends_and_each_deleter_is_called() {
     let chain = (0..30_000).fold(Tensor::new(), |next, _| {
         let tensor = Tensor::new();
@@ -144,6 +149,7 @@ unsafe extern "C-unwind" fn end_layer(layer: *mut c_void, log: *mut c_void) {
     unsafe { &*log.cast::<RefCell<Vec<&str>>>() }.borrow_mut().append(&mut pool.borrow_mut());
 }
 
+#[test]
 fn what_a_deleter_ends_has_ended_when_the_function_returns() {
     let log = RefCell::new(Vec::<&str>::new());
     let layer = || {
@@ -160,6 +166,7 @@ fn what_a_deleter_ends_has_ended_when_the_function_returns() {
     assert_eq!(*log.borrow(), ["tensor", "pool"]);
 }
 
+#[test]
 fn a_deleter_may_end_the_last_tensor_that_shares_other_memory() {
     let lent = Lent::default();
     let (shared, also) = (Tensor::of(&[1]), Tensor::of(&[1]));
@@ -174,6 +181,7 @@ fn a_deleter_may_end_the_last_tensor_that_shares_other_memory() {
     assert_eq!(lent.returned(), [memory.addr()]);
 }
 
+#[test(alone)]
 fn a_child_that_is_forked_deep_in_a_chain_ends_the_rest_of_it_too() {
     FORKS.set((30, 0));
     drop(lent_to_each_other(100));
@@ -187,6 +195,7 @@ fn a_child_that_is_forked_deep_in_a_chain_ends_the_rest_of_it_too() {
     assert_eq!((all, status), (true, 0));
 }
 
+#[test(alone)]
 fn a_copy_of_tensors_within_tensors_is_refused_where_it_would_need_any_depth() {
     let copy = |source| {
         on_a_small_stack(source, |source: Tensor| {
@@ -199,16 +208,3 @@ fn a_copy_of_tensors_within_tensors_is_refused_where_it_would_need_any_depth() {
     assert_eq!(copy(within_each_other(17)), (Err(SYNCEDMEM_ERROR_INVALID_STATE), 0), "the header says 16");
     assert_eq!(copy(within_each_other(30_000)), (Err(SYNCEDMEM_ERROR_INVALID_STATE), 0));
 }
-
-crate::support::harness::tests![
-    what_a_deleter_ends_has_ended_when_the_function_returns,
-    a_deleter_may_end_the_last_tensor_that_shares_other_memory;
-    alone(&[]):
-    a_chain_of_mappings_of_workspaces_ends,
-    a_chain_of_tensors_within_tensors_ends,
-    a_chain_of_deleters_of_memory_ends_and_each_is_called,
-    a_chain_of_values_of_blobs_ends_and_each_deleter_is_called,
-    a_chain_of_attachments_ends_and_each_deleter_is_called,
-    a_child_that_is_forked_deep_in_a_chain_ends_the_rest_of_it_too,
-    a_copy_of_tensors_within_tensors_is_refused_where_it_would_need_any_depth
-];

@@ -34,6 +34,7 @@ fn filled(dims: &[i64], meta: &TypeMeta) -> Tensor {
     tensor
 }
 
+#[test]
 fn new_handles() {
     every_allocation(1, || (), |()| (), |()| Tensor::on(HOST).map(drop));
     let cpu = |(): &()| {
@@ -45,11 +46,13 @@ fn new_handles() {
     every_allocation(2, || (), |()| (), cpu);
 }
 
+#[test]
 fn dimensions_of_a_tensor() {
     every_allocation(1, Tensor::new, seen, |tensor| tensor.resize(&[2, 3, 4]));
     every_allocation(1, || Tensor::of(&[6]), seen, |tensor| tensor.reshape(&[1, 1, 1, 1, 1, 1, 2, 3]));
 }
 
+#[test]
 fn memory_of_a_tensor() {
     for (meta, other) in [(meta(SYNCEDMEM_FLOAT64), float()), (object(), float())] {
         every_allocation(3, || Tensor::of(&[6]), seen, |tensor| tensor.mutable::<u8>(&meta).map(drop));
@@ -60,6 +63,7 @@ fn memory_of_a_tensor() {
     }
 }
 
+#[test]
 fn copies_and_shares_of_a_tensor() {
     let pair = || (filled(&[6], &float()), filled(&[2, 3, 2, 1, 1, 1], &meta(SYNCEDMEM_FLOAT64)));
     let look = |(one, other): &(Tensor, Tensor)| (seen(one), seen(other));
@@ -72,6 +76,7 @@ fn copies_and_shares_of_a_tensor() {
     every_allocation(3, || filled(&[6], &float()), seen, share);
 }
 
+#[test]
 fn values_of_a_blob() {
     let look = |blob: &Blob| (blob.get_raw(), blob.meta().id);
     let with_value = || {
@@ -86,6 +91,7 @@ fn values_of_a_blob() {
     every_allocation(1, with_value, look, |blob| blob.set_tensor(&tensor));
 }
 
+#[test]
 fn names_of_a_workspace() {
     let two = || {
         let (one, other) = (Workspace::new(), Workspace::new());
@@ -123,6 +129,7 @@ fn names_of_a_workspace() {
     every_allocation(3, two, look, list);
 }
 
+#[test]
 fn weights_of_a_file() {
     let folder = Folder::new();
     let path = CString::new(folder.path("init_net.pb").into_os_string().into_vec()).unwrap();
@@ -133,13 +140,3 @@ fn weights_of_a_file() {
     let look = |workspace: &Workspace| workspace.get("a").map_or(std::ptr::null(), |blob| blob.get_raw());
     every_allocation(20, Workspace::new, look, load);
 }
-
-crate::support::harness::tests![
-    new_handles,
-    dimensions_of_a_tensor,
-    memory_of_a_tensor,
-    copies_and_shares_of_a_tensor,
-    values_of_a_blob,
-    names_of_a_workspace,
-    weights_of_a_file,
-];

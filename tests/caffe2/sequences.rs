@@ -40,18 +40,22 @@ fn every_sequence_agrees(moves: &[Move], depth: usize, keep: (bool, i64)) {
     println!("{count} sequences of up to {depth}");
 }
 
+#[test]
 fn every_sequence_of_four_operations_agrees_with_the_model() {
     alone(&[], || every_sequence_agrees(&MOVES, 4, (true, i64::MAX)));
 }
 
+#[test]
 fn without_keep_on_shrink_every_sequence_of_four_operations_agrees_with_the_model() {
     alone(&[], || every_sequence_agrees(&MOVES, 4, (false, i64::MAX)));
 }
 
+#[test]
 fn with_a_limit_on_what_is_kept_every_sequence_of_four_operations_agrees_with_the_model() {
     alone(&[], || every_sequence_agrees(&MOVES, 4, (true, 24)));
 }
 
+#[test]
 fn every_sequence_of_four_operations_around_sharing_agrees_with_the_model() {
     let moves =
         [ShareOther, OtherShares, CopyOther, Extend(1, 0), Shrink(1), Reserve(&[1]), Resize(&[4]), Resize(&[2, 3])];
@@ -59,16 +63,9 @@ fn every_sequence_of_four_operations_around_sharing_agrees_with_the_model() {
     alone(&[], || every_sequence_agrees(&[&moves[..], &types].concat(), 4, (true, i64::MAX)));
 }
 
+#[test]
 fn every_sequence_of_four_operations_of_a_tensor_with_itself_and_of_exchanges_agrees_with_the_model() {
     let moves = [Resize(&[2, 3]), Resize(&[20000]), Mutable(Kind::Object), Mutable(Kind::Float), External(64)];
     let exchanges = [OtherShares, CopySelf, ShareSelf, SwapSelf, Swap];
     alone(&[], || every_sequence_agrees(&[&moves[..], &exchanges].concat(), 4, (true, i64::MAX)));
 }
-
-crate::support::harness::tests![
-    every_sequence_of_four_operations_agrees_with_the_model,
-    without_keep_on_shrink_every_sequence_of_four_operations_agrees_with_the_model,
-    with_a_limit_on_what_is_kept_every_sequence_of_four_operations_agrees_with_the_model,
-    every_sequence_of_four_operations_around_sharing_agrees_with_the_model,
-    every_sequence_of_four_operations_of_a_tensor_with_itself_and_of_exchanges_agrees_with_the_model,
-];

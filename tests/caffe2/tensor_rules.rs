@@ -12,6 +12,7 @@ fn alone_of_type(dims: &[i64], meta: &TypeMeta) -> (Tensor, *mut u8) {
     (tensor, data)
 }
 
+#[test]
 fn products_of_dimensions_leave_out_what_their_names_say() {
     let tensor = Tensor::of(&[2, 3, 5, 7]);
     let from = |axis| ask(0, |size| unsafe { syncedmem_tensor_size_from_dim(tensor.0, axis, size) }).ok();
@@ -26,6 +27,7 @@ fn products_of_dimensions_leave_out_what_their_names_say() {
     assert_eq!([between(0, 4), between(-1, 2)], [None, None]);
 }
 
+#[test]
 fn a_canonical_axis_counts_from_the_end_where_it_is_negative() {
     let tensor = Tensor::of(&[2, 3, 5]);
     let canonical = |axis| ask(0, |at| unsafe { syncedmem_tensor_canonical_axis_index(tensor.0, axis, at) }).ok();
@@ -33,6 +35,7 @@ fn a_canonical_axis_counts_from_the_end_where_it_is_negative() {
     assert_eq!([3, -4, i32::MIN, i32::MAX].map(canonical), [None; 4]);
 }
 
+#[test]
 fn a_dimension_of_the_largest_int_fits_into_32_bits_and_a_larger_one_does_not() {
     let largest = i64::from(i32::MAX);
     let tensor = Tensor::of(&[largest, largest + 1]);
@@ -43,6 +46,7 @@ fn a_dimension_of_the_largest_int_fits_into_32_bits_and_a_larger_one_does_not() 
     assert_eq!([0, 1, 2].map(|axis| tensor.dim(axis)), [Ok(largest), Ok(largest + 1), Err(REFUSED)]);
 }
 
+#[test]
 fn negative_dimensions_and_those_that_overflow_are_refused_and_change_nothing() {
     let (tensor, data) = alone_of_type(&[2, 3], &float());
     let wrong: [&[i64]; 6] = [&[-1], &[2, -3], &[-2, -3], &[i64::MAX, 2], &[i64::MAX, 2, 0], &[i64::MAX / 2]];
@@ -60,11 +64,13 @@ fn negative_dimensions_and_those_that_overflow_are_refused_and_change_nothing() 
     assert_eq!(tensor.dims(), [1; 64]);
 }
 
+#[test]
 fn a_scalar_has_no_first_dimension() {
     let tensor = Tensor::of(&[]);
     assert_eq!([tensor.extend(1, 0.0), tensor.shrink(0)], [Err(SYNCEDMEM_ERROR_INVALID_STATE); 2]);
 }
 
+#[test]
 fn a_tensor_may_be_resized_by_its_own_dimensions() {
     let tensor = Tensor::of(&[2, 3, 5]);
     let info = tensor.info();
@@ -80,6 +86,7 @@ fn a_tensor_may_be_resized_by_its_own_dimensions() {
     assert_eq!((other.dims(), other.info().size), (vec![], 1));
 }
 
+#[test]
 fn swap_exchanges_all_but_the_handles() {
     let (one, data) = alone_of_type(&[2], &float());
     let other = Tensor::of(&[3, 4]);
@@ -90,6 +97,7 @@ fn swap_exchanges_all_but_the_handles() {
     assert_eq!(one.swap(&Tensor::on(DEVICE).unwrap()), Err(REFUSED));
 }
 
+#[test]
 fn a_line_about_a_tensor_has_its_type_dimensions_and_memory() {
     let tensor = Tensor::new();
     assert_eq!(tensor.debug_string(), "tensor of no type, 0 bytes each, without a shape");
@@ -100,6 +108,7 @@ fn a_line_about_a_tensor_has_its_type_dimensions_and_memory() {
     assert_eq!(tensor.debug_string(), "tensor of float32, 4 bytes each, a scalar, 4 of 24 bytes in use.");
 }
 
+#[test]
 fn the_lent_memory_has_a_name_and_makes_tensors_that_outlive_the_tensor() {
     let (tensor, data) = alone_of_type(&[2, 3], &float());
     let mem = tensor.memory().unwrap();
@@ -112,6 +121,7 @@ fn the_lent_memory_has_a_name_and_makes_tensors_that_outlive_the_tensor() {
     assert_eq!(Tensor::of(&[1]).memory(), Err(SYNCEDMEM_ERROR_INVALID_STATE));
 }
 
+#[test]
 fn shared_memory_of_the_caller_comes_back_once_after_the_last_use() {
     let (lent, mut memory) = (Lent::default(), [1u8; 24]);
     let (one, other) = (Tensor::of(&[6]), Tensor::of(&[6]));
@@ -133,6 +143,7 @@ fn shared_memory_of_the_caller_comes_back_once_after_the_last_use() {
 }
 
 /// Does what the Free operators of Caffe2's `release_blobs_when_used` do, except that a later read is an error.
+#[test]
 fn a_tensor_whose_memory_is_discarded_keeps_its_type_and_shape_and_begins_with_zeros_at_the_next_write() {
     let (tensor, data) = alone_of_type(&[2, 500], &float());
     unsafe { data.write_bytes(7, 4000) };
@@ -143,6 +154,7 @@ fn a_tensor_whose_memory_is_discarded_keeps_its_type_and_shape_and_begins_with_z
     assert!((0..4000).all(|at| unsafe { again.add(at).read() } == 0));
 }
 
+#[test]
 fn another_side_or_type_is_refused() {
     assert!(Tensor::on(2).is_err() && Tensor::on(-1).is_err());
     let tensor = Tensor::of(&[1]);
@@ -155,18 +167,3 @@ fn another_side_or_type_is_refused() {
     assert_eq!(element, SYNCEDMEM_BOOL as i32);
     assert_eq!(unsafe { syncedmem_typemeta_element(&object(), &mut element) }, SYNCEDMEM_ERROR_UNSUPPORTED);
 }
-
-crate::support::harness::tests![
-    products_of_dimensions_leave_out_what_their_names_say,
-    a_canonical_axis_counts_from_the_end_where_it_is_negative,
-    a_dimension_of_the_largest_int_fits_into_32_bits_and_a_larger_one_does_not,
-    negative_dimensions_and_those_that_overflow_are_refused_and_change_nothing,
-    a_scalar_has_no_first_dimension,
-    a_tensor_may_be_resized_by_its_own_dimensions,
-    swap_exchanges_all_but_the_handles,
-    a_line_about_a_tensor_has_its_type_dimensions_and_memory,
-    the_lent_memory_has_a_name_and_makes_tensors_that_outlive_the_tensor,
-    shared_memory_of_the_caller_comes_back_once_after_the_last_use,
-    a_tensor_whose_memory_is_discarded_keeps_its_type_and_shape_and_begins_with_zeros_at_the_next_write,
-    another_side_or_type_is_refused,
-];

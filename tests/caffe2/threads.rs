@@ -79,6 +79,7 @@ fn beside_threads(workspace: &Workspace, child: &Workspace, at_least: usize, wor
     });
 }
 
+#[test(alone)]
 fn eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once() {
     let workspace = Workspace::new();
     let child = Workspace::over(&workspace);
@@ -87,6 +88,7 @@ fn eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once() {
     assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
 }
 
+#[test(alone)]
 fn a_thread_gets_a_tensor_of_the_side_that_it_asks_for_whatever_others_put_into_the_blob() {
     let blob = Blob::new();
     let put = |thread: usize, turn: usize| match thread {
@@ -105,6 +107,7 @@ fn a_thread_gets_a_tensor_of_the_side_that_it_asks_for_whatever_others_put_into_
     beside(3, one_step, || pools::until(|| STEPS.load(Ordering::Relaxed) >= 50_000));
 }
 
+#[test(alone)]
 fn forks_beside_eight_threads_leave_the_workspace_usable_in_the_child() {
     let workspace = Workspace::new();
     let child = Workspace::over(&workspace);
@@ -124,6 +127,7 @@ fn forks_beside_eight_threads_leave_the_workspace_usable_in_the_child() {
     beside_threads(&workspace, &child, 100, forks);
 }
 
+#[test(alone)]
 fn a_process_may_end_under_threads_that_use_a_workspace() {
     let workspace: &'static Workspace = Box::leak(Box::new(Workspace::new()));
     let child: &'static Workspace = Box::leak(Box::new(Workspace::over(workspace)));
@@ -140,11 +144,3 @@ fn a_process_may_end_under_threads_that_use_a_workspace() {
     // The threads run on until the process has ended.
     assert!(workspace.create("last").is_ok());
 }
-
-crate::support::harness::tests![
-    alone(&[]):
-    eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once,
-    a_thread_gets_a_tensor_of_the_side_that_it_asks_for_whatever_others_put_into_the_blob,
-    forks_beside_eight_threads_leave_the_workspace_usable_in_the_child,
-    a_process_may_end_under_threads_that_use_a_workspace
-];

@@ -5,6 +5,7 @@ use std::ptr::null_mut;
 use crate::handles::*;
 use crate::objects::*;
 
+#[test]
 fn a_copy_of_as_many_larger_items_gets_memory_for_them() {
     let (small, large) = (Tensor::of(&[6]), Tensor::of(&[2, 3]));
     small.mutable::<u8>(&float()).unwrap();
@@ -16,6 +17,7 @@ fn a_copy_of_as_many_larger_items_gets_memory_for_them() {
     assert!((0..6).all(|at| unsafe { copied.add(at).read() } == at as f64));
 }
 
+#[test]
 fn a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later() {
     let tensor = Tensor::of(&[6]);
     tensor.mutable::<u8>(&float()).unwrap();
@@ -33,6 +35,7 @@ fn a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later()
     assert_eq!(ALIVE.get(), 0);
 }
 
+#[test(alone, ("SYNCEDMEM_HOST_LIMIT", "64K"))]
 fn reserve_and_extend_keep_the_items_where_memory_runs_out() {
     let tensor = Tensor::of(&[4, 1000]);
     let data = tensor.mutable::<u8>(&float()).unwrap();
@@ -55,6 +58,7 @@ fn all_bytes_are_there(tensor: &Tensor, what: &str) {
     assert!(copied.iter().all(|&byte| byte == 7), "{what}");
 }
 
+#[test]
 fn memory_that_is_reserved_has_room_for_the_items_too() {
     type Loses = (&'static str, fn(&Tensor));
     let loses: [Loses; 3] = [
@@ -82,6 +86,7 @@ fn memory_that_is_reserved_has_room_for_the_items_too() {
     }
 }
 
+#[test]
 fn a_type_of_another_size_is_another_type_in_spite_of_its_id() {
     let tensor = Tensor::of(&[6]);
     let small = tensor.mutable::<u8>(&float()).unwrap();
@@ -91,6 +96,7 @@ fn a_type_of_another_size_is_another_type_in_spite_of_its_id() {
     all_bytes_are_there(&tensor, "the larger type");
 }
 
+#[test]
 fn a_constructor_that_fails_leaves_the_tensor_and_the_blob_as_they_were() {
     let tensor = Tensor::of(&[3]);
     let data = tensor.mutable::<u8>(&float()).unwrap();
@@ -104,6 +110,7 @@ fn a_constructor_that_fails_leaves_the_tensor_and_the_blob_as_they_were() {
     assert_eq!((blob.get(&float()), ALIVE.get()), (Ok(value), 0));
 }
 
+#[test]
 fn a_copy_that_fails_leaves_dimensions_and_type_and_every_object_is_ended() {
     let (tensor, source) = (Tensor::of(&[3]), Tensor::of(&[4]));
     let data = tensor.mutable::<u8>(&float()).unwrap();
@@ -122,19 +129,9 @@ fn a_copy_that_fails_leaves_dimensions_and_type_and_every_object_is_ended() {
     assert_eq!(ALIVE.get(), 0);
 }
 
+#[test]
 fn objects_stay_where_they_are_and_their_memory_is_not_lent() {
     let tensor = Tensor::of(&[3]);
     tensor.mutable::<u8>(&object()).unwrap();
     assert_eq!(tensor.memory(), Err(SYNCEDMEM_ERROR_UNSUPPORTED));
 }
-
-crate::support::harness::tests![
-    a_copy_of_as_many_larger_items_gets_memory_for_them,
-    a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later,
-    memory_that_is_reserved_has_room_for_the_items_too,
-    a_type_of_another_size_is_another_type_in_spite_of_its_id,
-    a_constructor_that_fails_leaves_the_tensor_and_the_blob_as_they_were,
-    a_copy_that_fails_leaves_dimensions_and_type_and_every_object_is_ended,
-    objects_stay_where_they_are_and_their_memory_is_not_lent;
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")]): reserve_and_extend_keep_the_items_where_memory_runs_out
-];

@@ -9,6 +9,7 @@ use crate::objects::*;
 
 const REFUSED: syncedmem_status_t = SYNCEDMEM_ERROR_INVALID_ARGUMENT;
 
+#[test]
 fn each_visible_name_is_listed_once() {
     let parent = Workspace::new();
     let child = Workspace::over(&parent);
@@ -24,6 +25,7 @@ fn each_visible_name_is_listed_once() {
     assert!(child.names(true).len() == 2 && child.names(false) == ["a", "b", "c", "near"]);
 }
 
+#[test]
 fn a_mapping_needs_a_blob_there_and_a_name_that_is_free_here() {
     let (from, to) = (Workspace::new(), Workspace::new());
     ["a", "b"].iter().for_each(|name| drop(from.create(name)));
@@ -41,6 +43,7 @@ fn a_mapping_needs_a_blob_there_and_a_name_that_is_free_here() {
     assert_eq!(to.map("x", &from, "b", true), Err(REFUSED));
 }
 
+#[test]
 fn a_circle_of_mappings_leads_to_no_blob() {
     let (one, other) = (Workspace::new(), Workspace::new());
     one.create("a").unwrap();
@@ -58,6 +61,7 @@ fn a_circle_of_mappings_leads_to_no_blob() {
     assert!(one.has("a") && other.has("e"));
 }
 
+#[test]
 fn a_workspace_holds_its_parent_and_a_long_chain_of_them_ends_in_a_loop() {
     let mut last = Workspace::new();
     let blob = last.create("a").unwrap();
@@ -72,6 +76,7 @@ fn a_workspace_holds_its_parent_and_a_long_chain_of_them_ends_in_a_loop() {
     drop(last);
 }
 
+#[test]
 fn a_tensor_is_found_through_its_type_as_the_address_of_a_handle() {
     let (blob, tensor) = (Blob::new(), Tensor::of(&[2]));
     blob.set_tensor(&tensor).unwrap();
@@ -90,6 +95,7 @@ fn a_tensor_is_found_through_its_type_as_the_address_of_a_handle() {
     assert!(is_new && unsafe { at.read() } == blob.tensor().unwrap().0);
 }
 
+#[test]
 fn the_bytes_of_all_blobs_count_shared_memory_once() {
     let workspace = Workspace::new();
     let tensors = ["a", "b", "c", "d"].map(|name| workspace.create(name).unwrap().mutable_tensor(HOST).unwrap().0);
@@ -107,6 +113,7 @@ fn the_bytes_of_all_blobs_count_shared_memory_once() {
     assert_eq!(sizes, [80, 0, 40, 0, 0]);
 }
 
+#[test]
 fn objects_in_blobs_are_constructed_once_and_destructed_once() {
     let (blob, other) = (Blob::new(), Blob::new());
     let (value, _) = blob.get_mutable::<[u8; 4]>(&object()).unwrap();
@@ -119,6 +126,7 @@ fn objects_in_blobs_are_constructed_once_and_destructed_once() {
     assert_eq!(ALIVE.get(), 0);
 }
 
+#[test]
 fn callbacks_may_use_the_workspace_that_they_are_called_from() {
     thread_local!(static WORKSPACE: Cell<*mut syncedmem_workspace_t> = const { Cell::new(null_mut()) });
     unsafe extern "C-unwind" fn remove_another(_value: *mut c_void, name: *mut c_void) {
@@ -134,6 +142,7 @@ fn callbacks_may_use_the_workspace_that_they_are_called_from() {
     assert!(workspace.remove("a") && workspace.names(true).is_empty());
 }
 
+#[test]
 fn null_is_refused_where_it_says_nothing() {
     let (blob, mut value) = (Blob::new(), 1u8);
     let reset = |value: *mut u8, meta: *const TypeMeta| unsafe {
@@ -147,6 +156,7 @@ fn null_is_refused_where_it_says_nothing() {
     assert_eq!(unsafe { syncedmem_workspace_remove_blob(workspace.0, c"a".as_ptr(), null_mut()) }, SYNCEDMEM_SUCCESS);
 }
 
+#[test]
 fn a_tensor_that_was_released_is_not_looked_at_any_more() {
     let workspace = Workspace::new();
     let blob = workspace.create("blob").unwrap();
@@ -162,16 +172,3 @@ fn a_tensor_that_was_released_is_not_looked_at_any_more() {
     unsafe { libc::free(value) };
     assert_eq!(workspace.blobs(true), [("blob".to_string(), 0)]);
 }
-
-crate::support::harness::tests![
-    a_tensor_that_was_released_is_not_looked_at_any_more,
-    each_visible_name_is_listed_once,
-    a_mapping_needs_a_blob_there_and_a_name_that_is_free_here,
-    a_circle_of_mappings_leads_to_no_blob,
-    a_workspace_holds_its_parent_and_a_long_chain_of_them_ends_in_a_loop,
-    a_tensor_is_found_through_its_type_as_the_address_of_a_handle,
-    the_bytes_of_all_blobs_count_shared_memory_once,
-    objects_in_blobs_are_constructed_once_and_destructed_once,
-    callbacks_may_use_the_workspace_that_they_are_called_from,
-    null_is_refused_where_it_says_nothing,
-];

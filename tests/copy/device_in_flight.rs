@@ -9,6 +9,7 @@ const BYTES: usize = 10_000;
 /// Microseconds on a real driver: longer than a call that does not wait.
 const LAG: u32 = 5_000;
 
+#[test]
 fn the_end_of_an_object_waits_for_its_copy() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
@@ -22,6 +23,7 @@ fn the_end_of_an_object_waits_for_its_copy() {
     }
 }
 
+#[test]
 fn an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -43,6 +45,7 @@ fn an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back() {
     }
 }
 
+#[test]
 fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
     use Operation::*;
     let gpu = gpu();
@@ -69,6 +72,7 @@ fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
     }
 }
 
+#[test]
 fn what_was_pushed_is_what_the_host_held_at_the_push() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -88,6 +92,7 @@ fn what_was_pushed_is_what_the_host_held_at_the_push() {
     }
 }
 
+#[test]
 fn a_block_is_not_freed_while_its_first_fill_is_still_on_its_way() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
@@ -106,6 +111,7 @@ fn a_block_is_not_freed_while_its_first_fill_is_still_on_its_way() {
     }
 }
 
+#[test]
 fn one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessors_copies() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -121,6 +127,7 @@ fn one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessor
     }
 }
 
+#[test]
 fn an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -146,6 +153,7 @@ fn an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own() {
     assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
 }
 
+#[test]
 fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -169,14 +177,3 @@ fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
     assert_eq!(pushed.wait(), SYNCEDMEM_SUCCESS);
     assert_bytes(&gpu.read(address, BYTES), &pattern(9, BYTES), &"pushed");
 }
-
-crate::support::harness::tests![
-    the_end_of_an_object_waits_for_its_copy,
-    an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back,
-    a_stream_may_be_destroyed_as_soon_as_the_push_has_returned,
-    what_was_pushed_is_what_the_host_held_at_the_push,
-    a_block_is_not_freed_while_its_first_fill_is_still_on_its_way,
-    one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessors_copies,
-    an_object_made_where_another_vanished_with_a_copy_in_flight_is_its_own,
-    a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros,
-];

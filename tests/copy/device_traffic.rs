@@ -16,6 +16,7 @@ fn copies(calls: &[Call], kind: &str) -> usize {
     calls.iter().filter(|call| call.field("kind") == Some(kind)).count()
 }
 
+#[test]
 fn a_new_device_side_is_zeroed_without_a_copy() {
     let gpu = gpu();
     for bytes in [1, 3, 4, 17, 4096, 1 << 20] {
@@ -30,6 +31,7 @@ fn a_new_device_side_is_zeroed_without_a_copy() {
     }
 }
 
+#[test]
 fn an_overwritten_device_side_is_neither_zeroed_nor_copied() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
@@ -44,6 +46,7 @@ fn an_overwritten_device_side_is_neither_zeroed_nor_copied() {
     }
 }
 
+#[test]
 fn is_ready_makes_at_most_one_query_and_none_once_it_said_yes() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
@@ -68,6 +71,7 @@ fn queries(calls: &[Call]) -> usize {
     calls.iter().filter(|call| call.function.ends_with("Query")).count()
 }
 
+#[test]
 fn a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
@@ -84,6 +88,7 @@ fn a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream() {
     assert_eq!(calls.iter().filter(|call| call.function.ends_with("Synchronize")).count(), 0, "{calls:?}");
 }
 
+#[test]
 fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -114,6 +119,7 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
 }
 
 /// A driver takes such an address for a host address, and ends the process.
+#[test]
 fn device_memory_that_was_lent_and_is_freed_is_not_copied() {
     let gpu = gpu();
     let block = gpu.block(BYTES);
@@ -130,6 +136,7 @@ fn device_memory_that_was_lent_and_is_freed_is_not_copied() {
     assert_eq!(object.head(), 1);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_copy_does_not_query_the_device() {
     let gpu = &simulated_gpu();
     let ((), calls) = gpu.watch(|| {
@@ -139,13 +146,3 @@ fn a_copy_does_not_query_the_device() {
     });
     assert!(!names(&calls).contains(&"cuDeviceGetAttribute"), "{calls:?}");
 }
-
-crate::support::harness::tests![
-    device_memory_that_was_lent_and_is_freed_is_not_copied,
-    a_new_device_side_is_zeroed_without_a_copy,
-    an_overwritten_device_side_is_neither_zeroed_nor_copied,
-    is_ready_makes_at_most_one_query_and_none_once_it_said_yes,
-    a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream,
-    an_object_of_no_bytes_allocates_nothing_and_has_no_device_address;
-    alone_with_driver(&[POOLS]): a_copy_does_not_query_the_device
-];

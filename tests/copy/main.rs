@@ -5,9 +5,14 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 mod device_in_flight;
 mod device_traffic;
 #[path = "../support/mod.rs"]
 mod support;
 
-support::harness::suites![device_in_flight, device_traffic,];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

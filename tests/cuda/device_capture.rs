@@ -35,6 +35,7 @@ fn says_what_to_do() {
     assert_has(&error, &["captured", "CUDA graph", "end the capture"]);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_stream_that_is_captured_is_refused_and_nothing_is_changed() {
     let gpu = &gpu();
     for (flags, mode) in [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, RELAXED), (BLOCKING, THREAD_LOCAL)] {
@@ -57,6 +58,7 @@ fn a_stream_that_is_captured_is_refused_and_nothing_is_changed() {
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_push_to_a_captured_stream_makes_no_device_block() {
     let gpu = &gpu();
     let mut object = filled(BYTES, 1);
@@ -68,6 +70,7 @@ fn a_push_to_a_captured_stream_makes_no_device_block() {
 }
 
 /// This happens on a thread without a current context: a wait for that of the idle block would invalidate the capture.
+#[test(alone_with_driver, POOLS, ("SYNCEDMEM_POOL_BUDGET", "4M"))]
 fn a_push_to_a_captured_stream_makes_no_room() {
     let gpu = &simulated_gpu();
     gpu.set_memory(6 * MIB);
@@ -81,6 +84,7 @@ fn a_push_to_a_captured_stream_makes_no_room() {
     assert!(capture.end(), "the capture was invalidated");
 }
 
+#[test(alone_with_driver, POOLS)]
 fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() {
     let gpu = &gpu();
     for (name, call) in STREAM_CALLS {
@@ -104,6 +108,7 @@ fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() 
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
     let gpu = &gpu();
     let stream = gpu.stream();
@@ -117,6 +122,7 @@ fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
 
 /// A driver may allow the copy while a non-blocking stream is captured (580 does, the simulated one does not). Then the
 /// capture is unharmed.
+#[test(alone_with_driver, POOLS)]
 fn a_copy_of_a_thread_that_captures_says_so() {
     let gpu = &gpu();
     let ended = |status, capture: Capture<'_>, flags| match status {
@@ -149,13 +155,3 @@ fn a_copy_of_a_thread_that_captures_says_so() {
         });
     }
 }
-
-crate::support::harness::tests![
-    alone_with_driver(&[POOLS]):
-    a_copy_of_a_thread_that_captures_says_so,
-    a_stream_that_is_captured_is_refused_and_nothing_is_changed,
-    a_push_to_a_captured_stream_makes_no_device_block,
-    the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured,
-    another_stream_may_not_wait_for_the_default_stream_of_a_capture;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_BUDGET", "4M")]): a_push_to_a_captured_stream_makes_no_room
-];

@@ -36,6 +36,7 @@ const WITHOUT_POOLS: [Work; 3] = [
     }),
 ];
 
+#[test(alone_with_driver, POOLS)]
 fn without_pools_objects_come_and_go_beside_a_capture() {
     let gpu = &gpu();
     set_pools(false);
@@ -55,6 +56,7 @@ fn without_pools_objects_come_and_go_beside_a_capture() {
     assert_eq!(alive(gpu).map_or(0, |alive| alive.device_blocks), 0);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of() {
     let gpu = &gpu();
     // They would wait for a synchronise, which the capture forbids.
@@ -67,6 +69,7 @@ fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn once_a_capture_was_seen_no_context_is_waited_for() {
     let gpu = &gpu();
     gpu.within(0, || drop([on_device(BYTES), on_device(BYTES)]));
@@ -84,6 +87,7 @@ fn once_a_capture_was_seen_no_context_is_waited_for() {
     assert_eq!(idle(DEVICE), idle_before, "blocks that nothing clears are not kept");
 }
 
+#[test]
 fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there() {
     let errors = alone_with_pools_on_any_driver(&[], |gpu| {
         for _ in 0..2 {
@@ -100,6 +104,7 @@ fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_b
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_copy_in_flight_is_waited_for_beside_a_capture() {
     let gpu = &gpu();
     let stream = gpu.stream();
@@ -123,6 +128,7 @@ fn a_copy_in_flight_is_waited_for_beside_a_capture() {
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
     let gpu = &simulated_gpu();
     let exchange = |mut mode: i32| {
@@ -161,6 +167,7 @@ fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_driver_that_cannot_answer_about_captures_serves_as_without_one() {
     const QUESTIONS: [&std::ffi::CStr; 2] = [c"cuStreamIsCapturing", c"cuThreadExchangeStreamCaptureMode"];
     let gpu = &simulated_gpu();
@@ -178,14 +185,3 @@ fn a_driver_that_cannot_answer_about_captures_serves_as_without_one() {
     assert!(QUESTIONS.iter().all(|question| gpu.calls_of(question) > 0), "nothing was asked");
     assert_eq!(alive(gpu).map(|alive| alive.device_blocks), Some(0));
 }
-
-crate::support::harness::tests![
-    a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there;
-    alone_with_driver(&[POOLS]):
-    without_pools_objects_come_and_go_beside_a_capture,
-    with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of,
-    a_copy_in_flight_is_waited_for_beside_a_capture,
-    a_threads_capture_mode_is_left_as_it_was_whatever_fails,
-    once_a_capture_was_seen_no_context_is_waited_for,
-    a_driver_that_cannot_answer_about_captures_serves_as_without_one
-];

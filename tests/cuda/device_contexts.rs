@@ -53,6 +53,7 @@ fn in_every_context(gpu: &Gpu, created: &Created<'_>, mut work: impl FnMut(&str)
     }
 }
 
+#[test]
 fn every_operation_from_every_state_leaves_the_current_context_as_it_found_it() {
     let gpu = gpu();
     let (stream, lent, created) = (gpu.stream(), Lent::new(&gpu, BYTES), Created::new(&gpu));
@@ -79,6 +80,7 @@ fn every_operation_from_every_state_leaves_the_current_context_as_it_found_it() 
     }
 }
 
+#[test]
 fn an_operation_pushes_nothing_that_it_does_not_pop() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -97,6 +99,7 @@ fn an_operation_pushes_nothing_that_it_does_not_pop() {
     assert_eq!((gpu.cuCtxPopCurrent_v2(&mut popped), popped), (0, below));
 }
 
+#[test]
 fn a_new_block_belongs_to_the_current_context_or_else_to_device_0() {
     let gpu = gpu();
     let (created, last) = (Created::new(&gpu), gpu.devices() - 1);
@@ -116,6 +119,7 @@ fn a_new_block_belongs_to_the_current_context_or_else_to_device_0() {
     }
 }
 
+#[test]
 fn a_block_keeps_its_device_whichever_is_current_later() {
     let gpu = gpu();
     let last = gpu.devices() - 1;
@@ -133,6 +137,7 @@ fn a_block_keeps_its_device_whichever_is_current_later() {
     });
 }
 
+#[test]
 fn blocks_are_freed_from_any_thread_with_any_context_current() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -149,6 +154,7 @@ fn blocks_are_freed_from_any_thread_with_any_context_current() {
     }
 }
 
+#[test]
 fn a_callers_stream_may_belong_to_another_context_than_the_current_one() {
     let gpu = gpu();
     let created = Created::new(&gpu);
@@ -213,6 +219,7 @@ fn frees_were_made_in_the_context_of_their_blocks(calls: &[Call], homes: &mut Ha
     }
 }
 
+#[test]
 fn a_push_or_pop_that_fails_leaves_neither_the_thread_nor_a_free_in_another_devices_context() {
     let gpu = simulated_gpu().with_devices(2);
     pools::set_pools(false);
@@ -229,6 +236,7 @@ fn a_push_or_pop_that_fails_leaves_neither_the_thread_nor_a_free_in_another_devi
     assert!(moves.len() > 30, "only {} pushes and pops", moves.len());
 }
 
+#[test]
 fn a_context_that_cannot_be_made_current_again_is_an_error_before_anything_else_is_done() {
     let gpu = simulated_gpu().with_devices(2);
     pools::set_pools(false);
@@ -255,14 +263,3 @@ fn a_context_that_cannot_be_made_current_again_is_an_error_before_anything_else_
         assert_eq!(gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut()), 0);
     }
 }
-
-crate::support::harness::tests![
-    every_operation_from_every_state_leaves_the_current_context_as_it_found_it,
-    an_operation_pushes_nothing_that_it_does_not_pop,
-    a_new_block_belongs_to_the_current_context_or_else_to_device_0,
-    a_block_keeps_its_device_whichever_is_current_later,
-    blocks_are_freed_from_any_thread_with_any_context_current,
-    a_callers_stream_may_belong_to_another_context_than_the_current_one,
-    a_push_or_pop_that_fails_leaves_neither_the_thread_nor_a_free_in_another_devices_context,
-    a_context_that_cannot_be_made_current_again_is_an_error_before_anything_else_is_done
-];

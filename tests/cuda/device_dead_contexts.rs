@@ -43,6 +43,7 @@ fn record(object: &mut Object) -> syncedmem_status_t {
     unsafe { syncedmem_record_stream(object.mem(), std::ptr::null_mut()) }
 }
 
+#[test(in_silence, POOLS)]
 fn an_object_whose_context_is_gone_ends_in_silence() {
     once_it_is_gone(&gpu(), |_| (), drop);
 }
@@ -96,11 +97,13 @@ fn push(object: &mut Object) {
     assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn what_is_done_to_an_object_whose_context_is_gone_follows_nothing_into_it() {
     let gpu = &gpu();
     SCENES.into_iter().for_each(|(before, after)| once_it_is_gone(gpu, before, after));
 }
 
+#[test(alone_with_driver, POOLS, ("SYNCEDMEM_ACCOUNT", "on"))]
 fn a_report_does_not_look_into_a_context_that_is_gone() {
     let gpu = &gpu();
     let report = |object: Object| {
@@ -111,6 +114,7 @@ fn a_report_does_not_look_into_a_context_that_is_gone() {
     once_it_is_gone(gpu, |_| (), report);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_thread_whose_current_context_is_gone_is_left_as_it_is() {
     let gpu = &gpu();
     let mut object = gpu.within(0, || {
@@ -132,6 +136,7 @@ fn a_thread_whose_current_context_is_gone_is_left_as_it_is() {
     });
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone() {
     let gpu = &gpu();
     let borrower = std::cell::RefCell::new(Object::new(BYTES));
@@ -153,6 +158,7 @@ fn stream_elsewhere(gpu: &Gpu) -> (Handle, Handle) {
     (stream, context)
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_stream_of_another_context_may_go_with_it_once_it_was_passed() {
     let gpu = &gpu();
     let uses: [fn(&mut Object, Handle) -> syncedmem_status_t; 3] = [
@@ -182,13 +188,3 @@ fn a_stream_of_another_context_may_go_with_it_once_it_was_passed() {
         });
     }
 }
-
-crate::support::harness::tests![
-    alone_with_driver(&[POOLS]):
-    what_is_done_to_an_object_whose_context_is_gone_follows_nothing_into_it,
-    a_thread_whose_current_context_is_gone_is_left_as_it_is,
-    a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone,
-    a_stream_of_another_context_may_go_with_it_once_it_was_passed;
-    in_silence(&[POOLS]): an_object_whose_context_is_gone_ends_in_silence;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_ACCOUNT", "on")]): a_report_does_not_look_into_a_context_that_is_gone
-];

@@ -88,6 +88,7 @@ fn iteration(gpu: &Gpu, stream: &Stream) -> Vec<Call> {
     calls
 }
 
+#[test]
 fn by_default_a_caffe_makes_the_originals_driver_calls_and_those_that_are_listed() {
     alone_with_pools(&[MEMORY], |gpu| {
         let stream = gpu.stream();
@@ -117,5 +118,3 @@ fn by_default_a_caffe_makes_the_originals_driver_calls_and_those_that_are_listed
         assert_eq!(counts.keys().collect::<Vec<_>>(), known.keys().collect::<Vec<_>>(), "{counts:?}");
     });
 }
-
-crate::support::harness::tests![by_default_a_caffe_makes_the_originals_driver_calls_and_those_that_are_listed,];

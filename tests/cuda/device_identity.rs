@@ -24,6 +24,7 @@ fn without_numbers<F: FnOnce(&Gpu)>(body: F) {
     });
 }
 
+#[test]
 fn page_locked_blocks_without_a_number_are_kept_for_the_next_object() {
     without_numbers(|gpu| {
         for bytes in [5000, 3 * MIB] {
@@ -34,6 +35,7 @@ fn page_locked_blocks_without_a_number_are_kept_for_the_next_object() {
     });
 }
 
+#[test]
 fn a_block_without_a_number_is_not_handed_out_after_a_reset() {
     without_numbers(|gpu| {
         for context_is_current in [false, true] {
@@ -51,6 +53,7 @@ fn a_block_without_a_number_is_not_handed_out_after_a_reset() {
     });
 }
 
+#[test(alone_with_driver, POOLS)]
 fn type_number_and_context_are_asked_for_in_one_call() {
     let gpu = &simulated_gpu();
     let mut object = filled(3 * MIB, 7);
@@ -61,6 +64,7 @@ fn type_number_and_context_are_asked_for_in_one_call() {
     assert_eq!((gpu.calls_of(c"cuPointerGetAttributes"), gpu.calls_of(c"cuPointerGetAttribute")), (1, 0));
 }
 
+#[test]
 fn a_push_that_a_reset_overtook_says_so_whether_or_not_its_context_is_current() {
     each_alone(
         &[false, true],
@@ -84,6 +88,7 @@ fn a_push_that_a_reset_overtook_says_so_whether_or_not_its_context_is_current() 
 }
 
 /// Drivers before CUDA 9.2 know no ordinal of an address, and refuse a query for it together with the context.
+#[test(alone_with_driver, POOLS)]
 fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
     let gpu = &simulated_gpu();
     let (context, mut block) = (gpu.new_context(), 0);
@@ -101,6 +106,7 @@ fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
     assert_eq!(gpu.cuCtxDestroy_v2(context), 0);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_look_up_that_fails_for_the_threads_own_context_loses_no_block() {
     const CONTEXT_IS_DESTROYED: i32 = 709;
     let gpu = &simulated_gpu();
@@ -114,13 +120,3 @@ fn a_look_up_that_fails_for_the_threads_own_context_loses_no_block() {
     assert!(gpu.has_failed("cuPointerGetAttributes", CONTEXT_IS_DESTROYED));
     assert_eq!(gpu.alive().device_blocks, 0);
 }
-
-crate::support::harness::tests![
-    page_locked_blocks_without_a_number_are_kept_for_the_next_object,
-    a_block_without_a_number_is_not_handed_out_after_a_reset,
-    a_push_that_a_reset_overtook_says_so_whether_or_not_its_context_is_current;
-    alone_with_driver(&[POOLS]):
-    a_driver_that_does_not_know_an_attribute_still_says_where_memory_is,
-    a_look_up_that_fails_for_the_threads_own_context_loses_no_block,
-    type_number_and_context_are_asked_for_in_one_call
-];

@@ -19,6 +19,7 @@ fn lost_and_new(gpu: &Gpu) -> (Object, Object) {
     (lost, new)
 }
 
+#[test(in_silence)]
 fn an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address() {
     let gpu = gpu();
     let (lost, mut new) = lost_and_new(&gpu);
@@ -32,6 +33,7 @@ fn an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_a
     assert_bytes(&new.host_bytes(BYTES), &pattern(1, BYTES), &"");
 }
 
+#[test(alone_with_driver, ("SYNCEDMEM_HOST_LIMIT", "100K"), ("SYNCEDMEM_PIN", "always"))]
 fn page_locked_memory_that_a_reset_took_leaves_the_limit_when_its_object_ends() {
     let gpu = simulated_gpu();
     let make = || {
@@ -57,6 +59,7 @@ fn page_locked_memory_that_a_reset_took_leaves_the_limit_when_its_object_ends() 
     drop(twice);
 }
 
+#[test(alone_with_driver)]
 fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() {
     let gpu = gpu();
     let (mut lost, _new) = lost_and_new(&gpu);
@@ -66,6 +69,7 @@ fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() 
     assert!(lost.overwrite_cpu_data().is_ok(), "{}", last_error());
 }
 
+#[test(alone_with_driver)]
 fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block_and_by_a_push() {
     let gpu = gpu();
     for pushes in [false, true] {
@@ -83,6 +87,7 @@ fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block_and_b
     }
 }
 
+#[test(alone_with_driver)]
 fn blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts() {
     let gpu = simulated_gpu().with_devices(2);
     let make = |device| gpu.within(device, || Object::touched(Storage::mutable_gpu_data, BYTES));
@@ -99,6 +104,7 @@ fn blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_ano
     assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(1), 0);
 }
 
+#[test(alone_with_driver)]
 fn a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it() {
     let gpu = gpu().with_devices(2);
     let mut address = 0;
@@ -118,6 +124,7 @@ fn a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it() {
     gpu.within(1, || assert_eq!(gpu.cuMemFree_v2(address), 0));
 }
 
+#[test(in_silence, ("SYNCEDMEM_CHECK_DEVICE", "1"))]
 fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
     let gpu = gpu();
     let mut object = Object::holding(&pattern(1, BYTES));
@@ -136,6 +143,7 @@ unsafe extern "C-unwind" fn touches_objects(user: *mut c_void) -> c_int {
     1
 }
 
+#[test(alone_with_driver)]
 fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
     let _gpu = gpu();
     let mut touched = false;
@@ -145,6 +153,7 @@ fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
     assert!(touched && object.is_pinned());
 }
 
+#[test(alone_with_driver)]
 fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block() {
     let gpu = gpu();
     let (mut before, mut lost) = (Object::new(BYTES), Object::new(BYTES));
@@ -160,6 +169,7 @@ fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another
     assert_bytes(&large.host_bytes(64 * BYTES), &[0; 64 * BYTES], &"the new block is whole");
 }
 
+#[test]
 fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data() {
     let gpu = gpu();
     let mut object = Object::new(BYTES);
@@ -178,18 +188,3 @@ fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_
     gpu.write(address as usize, &pattern(7, BYTES));
     assert_bytes(&object.host_bytes(BYTES), &pattern(7, BYTES), &"");
 }
-
-crate::support::harness::tests![
-    an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data;
-    alone_with_driver(&[]):
-    data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address,
-    a_reset_context_that_is_still_current_is_brought_back_by_the_next_block_and_by_a_push,
-    blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts,
-    a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it,
-    a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that,
-    data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block;
-    in_silence(&[]): an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address;
-    alone_with_driver(&[("SYNCEDMEM_HOST_LIMIT", "100K"), ("SYNCEDMEM_PIN", "always")]):
-    page_locked_memory_that_a_reset_took_leaves_the_limit_when_its_object_ends;
-    in_silence(&[("SYNCEDMEM_CHECK_DEVICE", "1")]): in_a_forked_child_host_data_stays_readable_with_the_device_check_on
-];

@@ -5,6 +5,9 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 mod device_capture;
 mod device_capture_beside;
 mod device_contexts;
@@ -15,12 +18,6 @@ mod device_resets;
 #[path = "../support/mod.rs"]
 mod support;
 
-support::harness::suites![
-    device_capture,
-    device_capture_beside,
-    device_contexts,
-    device_dead_contexts,
-    device_defaults,
-    device_identity,
-    device_resets,
-];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

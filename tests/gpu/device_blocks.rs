@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use crate::support::harness::tests;
 use crate::support::pools::*;
 use crate::support::sides::*;
 use crate::support::*;
@@ -59,6 +58,7 @@ fn compared(gpu: &Gpu, side: Side, bytes: usize, rounds: usize) -> [f64; 2] {
     samples.map(median)
 }
 
+#[test]
 fn a_block_is_acquired_and_released_in_a_small_part_of_the_drivers_time() {
     let gpu = &gpu();
     set_pools(true);
@@ -90,5 +90,3 @@ fn a_block_is_acquired_and_released_in_a_small_part_of_the_drivers_time() {
     // The times of a debug build and of a simulated driver say nothing.
     assert!(gpu.is_simulated() || cfg!(debug_assertions) || missed.is_empty(), "{missed:#?}");
 }
-
-tests![a_block_is_acquired_and_released_in_a_small_part_of_the_drivers_time];

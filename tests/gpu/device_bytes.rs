@@ -4,7 +4,6 @@
 use std::sync::Mutex;
 
 use crate::support::driver::Address;
-use crate::support::harness::tests;
 use crate::support::pools::*;
 use crate::support::*;
 
@@ -175,6 +174,7 @@ fn is_large(gpu: &Gpu) -> bool {
     free > 4 << 30
 }
 
+#[test]
 fn copies_of_every_kind_of_memory_have_the_bytes_that_the_driver_reads() {
     let gpu = &gpu();
     let small = [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 63, 64, 65, 255, 256, 257, 1000, 4095, 4096, 4097];
@@ -208,6 +208,7 @@ fn copies_of_every_kind_of_memory_have_the_bytes_that_the_driver_reads() {
     println!("{compared} copies compared");
 }
 
+#[test]
 fn copies_on_several_threads_have_the_bytes_that_the_driver_reads() {
     let gpu = &gpu();
     let sizes = if is_large(gpu) { [64 * KIB, MIB + 1, 32 * MIB] } else { [4097, 64 * KIB, 300_000] };
@@ -226,6 +227,7 @@ fn copies_on_several_threads_have_the_bytes_that_the_driver_reads() {
 }
 
 /// Blocks are alive on both sides, pageable and page-locked, in objects and idle.
+#[test(in_silence, POOLS)]
 fn a_process_may_end_with_objects_alive() {
     static KEPT: Mutex<Vec<Object>> = Mutex::new(Vec::new());
     extern "C" fn end_them() {
@@ -244,9 +246,3 @@ fn a_process_may_end_with_objects_alive() {
     drop(both());
     KEPT.lock().unwrap().extend([pageable, both()]);
 }
-
-tests![
-    copies_of_every_kind_of_memory_have_the_bytes_that_the_driver_reads,
-    copies_on_several_threads_have_the_bytes_that_the_driver_reads;
-    in_silence(&[POOLS]): a_process_may_end_with_objects_alive
-];

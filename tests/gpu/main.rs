@@ -7,9 +7,14 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 mod device_blocks;
 mod device_bytes;
 #[path = "../support/mod.rs"]
 mod support;
 
-support::harness::suites![device_blocks, device_bytes,];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

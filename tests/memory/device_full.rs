@@ -50,6 +50,7 @@ impl Drop for Taken<'_> {
     }
 }
 
+#[test]
 fn out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room() {
     let _turn = turn();
     let gpu = gpu();
@@ -64,6 +65,7 @@ fn out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room() {
     assert_bytes(&gpu.read(data.addr(), 128 * MIB), &pattern(1, 128 * MIB), &"");
 }
 
+#[test(alone_with_driver, POOLS, ("SYNCEDMEM_POOL_BUDGET", "1G"))]
 fn what_lies_idle_makes_room() {
     let _turn = turn();
     let gpu = &gpu();
@@ -85,8 +87,3 @@ fn what_lies_idle_makes_room() {
     assert!(large.gpu_data().is_ok(), "{}", last_error());
     assert!(idle(DEVICE) < count * BYTES);
 }
-
-crate::support::harness::tests![
-    out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_BUDGET", "1G")]): what_lies_idle_makes_room
-];

@@ -5,6 +5,7 @@ use crate::support::*;
 const BYTES: usize = 600;
 const OUT_OF_MEMORY: i32 = 2;
 
+#[test]
 fn out_of_memory_is_tried_once_more_and_then_told() {
     let gpu = simulated_gpu();
     for (failures, allocations, outcome) in [(1, 2, true), (2, 2, false), (0, 2, false)] {
@@ -21,6 +22,7 @@ fn out_of_memory_is_tried_once_more_and_then_told() {
     }
 }
 
+#[test]
 fn out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it() {
     const MIB: usize = 1 << 20;
     let gpu = simulated_gpu();
@@ -44,8 +46,3 @@ fn out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it() {
     drop(holders);
     assert!(object.gpu_data().is_ok(), "{}", last_error());
 }
-
-crate::support::harness::tests![
-    out_of_memory_is_tried_once_more_and_then_told,
-    out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it,
-];

@@ -26,6 +26,7 @@ impl Drop for Policy {
     }
 }
 
+#[test]
 fn in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise() {
     let gpu = gpu();
     let cases = [
@@ -56,6 +57,7 @@ fn in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise() {
     }
 }
 
+#[test(alone_with_driver)]
 fn small_objects_are_pinned_from_the_call_on_that_says_so() {
     let _gpu = gpu();
     let pinned = || {
@@ -70,6 +72,7 @@ fn small_objects_are_pinned_from_the_call_on_that_says_so() {
     assert_eq!(pinned(), [true; 3]);
 }
 
+#[test(alone_with_driver)]
 fn a_callback_gives_the_mode_for_every_block() {
     extern "C-unwind" fn mode(user: *mut std::ffi::c_void) -> i32 {
         unsafe { user.cast::<i32>().read() }
@@ -94,6 +97,7 @@ fn pins() -> bool {
     object.is_pinned()
 }
 
+#[test]
 fn mode_and_pinning_may_be_told_by_the_environment() {
     let cases = [("gpu", "", true), ("cpu", "", false), ("gpu", "never", false), ("", "always", true), ("", "", false)];
     let environment = |&(mode, pin, _): &(&'static str, &'static str, bool)| {
@@ -105,6 +109,7 @@ fn mode_and_pinning_may_be_told_by_the_environment() {
     });
 }
 
+#[test]
 fn pinned_memory_is_portable_and_never_write_combined() {
     let gpu = gpu();
     const PORTABLE: u32 = 1;
@@ -124,6 +129,7 @@ fn pinned_memory_is_portable_and_never_write_combined() {
     }
 }
 
+#[test]
 fn a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then() {
     let _gpu = gpu();
     for (first, second) in [((GPU, AUTO), (CPU, NEVER)), ((CPU, NEVER), (GPU, ALWAYS))] {
@@ -152,6 +158,7 @@ fn a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then() {
     // The end of `gpu` finds blocks that were not freed.
 }
 
+#[test]
 fn where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once() {
     let errors = in_a_process_with_a_driver(&[("SYNCEDMEM_PIN", "always")], || {
         let gpu = loaded().is_some().then(simulated_gpu);
@@ -178,6 +185,7 @@ fn where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once() {
     }
 }
 
+#[test(in_silence)]
 fn a_forked_child_frees_nothing_of_its_parents() {
     let gpu = gpu();
     let _policy = policy(GPU, AUTO);
@@ -207,15 +215,3 @@ fn in_child(objects: Vec<Object>) {
     let mut fresh = Object::new(BYTES);
     assert_eq!((fresh.gpu_data(), fresh.cpu_data().is_ok(), fresh.is_pinned()), (REFUSED, true, false));
 }
-
-crate::support::harness::tests![
-    in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise,
-    mode_and_pinning_may_be_told_by_the_environment,
-    pinned_memory_is_portable_and_never_write_combined,
-    a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then,
-    where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once;
-    in_silence(&[]): a_forked_child_frees_nothing_of_its_parents;
-    alone_with_driver(&[]):
-    small_objects_are_pinned_from_the_call_on_that_says_so,
-    a_callback_gives_the_mode_for_every_block
-];

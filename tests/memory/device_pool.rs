@@ -24,10 +24,12 @@ fn blocks_come_back_for(most: &[(&[&str], usize)]) {
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_block_that_comes_back_costs_no_allocation_no_event_and_at_most_one_synchronise() {
     blocks_come_back_for(&[(&MEMORY, 0), (&["cuEvent"], 0), (&WAITS, 1)]);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn one_synchronise_clears_everything_that_waits() {
     let gpu = &simulated_gpu();
     drop([(); 10].map(|()| Side::Device.object(5000)));
@@ -37,6 +39,7 @@ fn one_synchronise_clears_everything_that_waits() {
     drop(objects);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn nothing_is_waited_for_where_nothing_fits() {
     let gpu = &simulated_gpu();
     drop(Side::Device.object(5000));
@@ -45,6 +48,7 @@ fn nothing_is_waited_for_where_nothing_fits() {
     drop(object);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_block_is_not_handed_out_on_another_device_or_in_another_context() {
     let gpu = &gpu();
     let created = gpu.new_context();
@@ -67,6 +71,7 @@ fn a_block_is_not_handed_out_on_another_device_or_in_another_context() {
     assert_eq!(gpu.cuCtxDestroy_v2(created), 0);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn what_a_reset_took_is_not_handed_out_and_its_address_is_not_freed() {
     let gpu = &gpu();
     for side in SIDES {
@@ -88,6 +93,7 @@ fn what_a_reset_took_is_not_handed_out_and_its_address_is_not_freed() {
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_reused_block_reads_zeros_where_zeros_are_promised() {
     let gpu = &gpu();
     for bytes in SIZES {
@@ -109,6 +115,7 @@ fn a_reused_block_reads_zeros_where_zeros_are_promised() {
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn what_is_written_in_full_is_not_filled_before() {
     let gpu = &simulated_gpu();
     const BYTES: usize = 100_000;
@@ -127,14 +134,3 @@ fn what_is_written_in_full_is_not_filled_before() {
     let mut next = Object::new(BYTES);
     assert!(all_are(next.overwrite_cpu_data().unwrap(), BYTES, 0xAB));
 }
-
-crate::support::harness::tests![
-    alone_with_driver(&[POOLS]):
-    a_block_that_comes_back_costs_no_allocation_no_event_and_at_most_one_synchronise,
-    one_synchronise_clears_everything_that_waits,
-    nothing_is_waited_for_where_nothing_fits,
-    a_block_is_not_handed_out_on_another_device_or_in_another_context,
-    what_a_reset_took_is_not_handed_out_and_its_address_is_not_freed,
-    a_reused_block_reads_zeros_where_zeros_are_promised,
-    what_is_written_in_full_is_not_filled_before
-];

@@ -4,6 +4,7 @@ use crate::support::pools::*;
 use crate::support::sides::count;
 use crate::support::*;
 
+#[test(alone_with_driver, POOLS, ("SIMCUDA_MEMORY", "64M"))]
 fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free() {
     let gpu = &simulated_gpu();
     drop([(); 5].map(|()| on_device(4 * MIB)));
@@ -19,6 +20,7 @@ fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free()
 }
 
 /// Objects of many sizes come and go, as in nets whose shapes vary.
+#[test(alone_with_driver, POOLS)]
 fn idle_and_used_blocks_of_each_kind_stay_within_the_peak_of_use() {
     let gpu = &simulated_gpu();
     for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
@@ -50,6 +52,7 @@ fn idle_and_used_blocks_of_each_kind_stay_within_the_peak_of_use() {
     }
 }
 
+#[test(alone_with_driver, POOLS, ("SYNCEDMEM_POOL_BUDGET", "1M"))]
 fn each_device_has_a_budget_of_its_own() {
     let gpu = &simulated_gpu();
     drop(on_device(MIB));
@@ -62,6 +65,7 @@ fn each_device_has_a_budget_of_its_own() {
     assert_eq!(idle(DEVICE), 3 * MIB / 4 + 100);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn budgets_may_be_changed_at_any_time() {
     let gpu = &gpu();
     for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
@@ -79,6 +83,7 @@ fn budgets_may_be_changed_at_any_time() {
     }
 }
 
+#[test(alone_with_driver, POOLS, ("SYNCEDMEM_POOL_AGE", "0.05"))]
 fn no_block_of_the_drivers_is_given_back_for_its_age() {
     let gpu = &simulated_gpu();
     drop((on_device(MIB), on_host(MIB), on_host(4 * MIB)));
@@ -91,6 +96,7 @@ fn no_block_of_the_drivers_is_given_back_for_its_age() {
     assert_eq!(gpu.calls(), calls, "the thread that gives pageable memory back has called the driver");
 }
 
+#[test(alone_with_driver, POOLS)]
 fn without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it() {
     let gpu = &simulated_gpu();
     drop((on_device(MIB), on_host(MIB)));
@@ -107,6 +113,7 @@ fn without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it
     }
 }
 
+#[test(alone_with_driver, POOLS, ("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_POOL_BUDGET", "1G"))]
 fn what_lies_idle_in_another_context_makes_room_unless_the_device_could_never_hold_what_is_asked() {
     let gpu = &simulated_gpu();
     let mut created = std::ptr::null_mut();
@@ -132,6 +139,7 @@ fn locks(calls: &[Call]) -> usize {
     names(calls).iter().filter(|name| name.starts_with("cuMemHostAlloc") || name.contains("Register_")).count()
 }
 
+#[test]
 fn beyond_the_pinned_limit_a_block_is_pageable() {
     let errors = alone_with_pools_on_any_driver(&[("SYNCEDMEM_PINNED_LIMIT", "1M")], |gpu| {
         let mut limit = 0;
@@ -158,6 +166,7 @@ fn beyond_the_pinned_limit_a_block_is_pageable() {
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_pinned_limit_that_is_raised_holds_at_once() {
     let gpu = &gpu();
     for bytes in [100 * KIB, 3 * MIB] {
@@ -169,6 +178,7 @@ fn a_pinned_limit_that_is_raised_holds_at_once() {
     }
 }
 
+#[test(alone_with_driver, POOLS, ("SYNCEDMEM_PINNED_LIMIT", "4M"))]
 fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
     let _gpu = gpu();
     let held = on_host(1 << 20);
@@ -182,19 +192,3 @@ fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
     assert!(on_host(3 << 20).is_pinned());
     drop(held);
 }
-
-crate::support::harness::tests![
-    beyond_the_pinned_limit_a_block_is_pageable;
-    alone_with_driver(&[POOLS]):
-    budgets_may_be_changed_at_any_time,
-    without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it,
-    idle_and_used_blocks_of_each_kind_stay_within_the_peak_of_use,
-    a_pinned_limit_that_is_raised_holds_at_once;
-    alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]):
-    by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_PINNED_LIMIT", "4M")]): a_request_beyond_the_limit_does_not_cost_what_lies_idle;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_BUDGET", "1M")]): each_device_has_a_budget_of_its_own;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_AGE", "0.05")]): no_block_of_the_drivers_is_given_back_for_its_age;
-    alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_POOL_BUDGET", "1G")]):
-    what_lies_idle_in_another_context_makes_room_unless_the_device_could_never_hold_what_is_asked
-];

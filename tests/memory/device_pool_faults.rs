@@ -128,10 +128,12 @@ fn every_fault_of_every_deed(gpu: &Gpu) {
     assert!(faults > 200, "only {faults} faults");
 }
 
+#[test]
 fn every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
     alone_with_pools(&ROOM, every_fault_of_every_deed);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_synchronise_that_fails_clears_nothing() {
     let gpu = &simulated_gpu();
     for make in [on_device as fn(usize) -> Option<Object>, on_host] {
@@ -150,8 +152,3 @@ fn a_synchronise_that_fails_clears_nothing() {
         trim(ALL);
     }
 }
-
-crate::support::harness::tests![
-    every_driver_call_around_a_block_that_comes_back_fails_in_turn;
-    alone_with_driver(&[POOLS]): a_synchronise_that_fails_clears_nothing
-];

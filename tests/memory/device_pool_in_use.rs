@@ -8,6 +8,7 @@ const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
 /// For a real driver: microseconds, longer than a call that does not wait.
 const LAG: u32 = 5_000;
 
+#[test(alone_with_driver, POOLS)]
 fn a_block_that_an_unknown_stream_still_writes_is_not_reused() {
     let gpu = &gpu();
     for side in SIDES {
@@ -32,6 +33,7 @@ fn a_block_that_an_unknown_stream_still_writes_is_not_reused() {
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either() {
     // The simulated driver counts what is freed too early as a broken rule, which the end of each test looks for.
     let gpu = &gpu();
@@ -54,6 +56,7 @@ fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_eit
 
 const BYTES: usize = 20_000;
 
+#[test(alone_with_driver, POOLS)]
 fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done() {
     let gpu = &gpu();
     for side in SIDES {
@@ -80,6 +83,7 @@ fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_
     }
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has() {
     let gpu = &simulated_gpu();
     let stream = gpu.stream_of(gpu.primary(1));
@@ -98,6 +102,7 @@ fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has()
     stream.synchronize();
 }
 
+#[test(alone_with_driver, POOLS)]
 fn declaring_a_stream_needs_an_object_and_nothing_else() {
     let gpu = &gpu();
     let stream = gpu.stream();
@@ -126,6 +131,7 @@ fn while_a_thread_waits(gpu: &Gpu, act: impl FnOnce(&std::thread::ScopedJoinHand
     });
 }
 
+#[test(alone_with_driver, POOLS)]
 fn what_is_freed_during_a_synchronise_is_not_cleared_by_it() {
     let gpu = &simulated_gpu();
     let late = Side::Device.object(50_000);
@@ -135,6 +141,7 @@ fn what_is_freed_during_a_synchronise_is_not_cleared_by_it() {
     drop(object);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_wait_for_one_block_holds_up_no_other_thread() {
     let gpu = &simulated_gpu();
     drop(Side::Host.object(5000));
@@ -147,6 +154,7 @@ fn a_wait_for_one_block_holds_up_no_other_thread() {
     });
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_block_that_no_pool_keeps_is_freed_behind_the_work_of_the_default_stream() {
     // The simulated driver counts what is freed too early as a broken rule, which the end of each test looks for.
     let gpu = &gpu();
@@ -162,15 +170,3 @@ fn a_block_that_no_pool_keeps_is_freed_behind_the_work_of_the_default_stream() {
         set_budget(1 << 30);
     }
 }
-
-crate::support::harness::tests![
-    alone_with_driver(&[POOLS]):
-    a_block_that_an_unknown_stream_still_writes_is_not_reused,
-    a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done,
-    a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has,
-    declaring_a_stream_needs_an_object_and_nothing_else,
-    what_is_freed_during_a_synchronise_is_not_cleared_by_it,
-    a_wait_for_one_block_holds_up_no_other_thread,
-    a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either,
-    a_block_that_no_pool_keeps_is_freed_behind_the_work_of_the_default_stream
-];

@@ -43,6 +43,7 @@ fn idle_of_device_1(gpu: &Gpu) {
     });
 }
 
+#[test(alone_with_driver, POOLS, ("SIMCUDA_MEMORY", "64M"))]
 fn an_allocation_that_finds_no_memory_does_not_wait_for_another_device() {
     let gpu = &simulated_gpu();
     idle_of_device_1(gpu);
@@ -60,6 +61,7 @@ fn an_allocation_that_finds_no_memory_does_not_wait_for_another_device() {
     assert!(idle(PINNED) >= pinned);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_free_beyond_the_budget_does_not_wait_for_another_device() {
     let gpu = &simulated_gpu();
     idle_of_device_1(gpu);
@@ -70,16 +72,10 @@ fn a_free_beyond_the_budget_does_not_wait_for_another_device() {
     assert!(idle(PINNED) <= budget(PINNED));
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_block_comes_back_without_a_wait_for_another_device() {
     let gpu = &simulated_gpu();
     gpu.primary(1);
     drop(on_device(BYTES));
     beside_a_busy_device(gpu, "a block that comes back", || drop(gpu.within(0, || on_device(BYTES))));
 }
-
-crate::support::harness::tests![
-    alone_with_driver(&[POOLS]):
-    a_block_comes_back_without_a_wait_for_another_device,
-    a_free_beyond_the_budget_does_not_wait_for_another_device;
-    alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]): an_allocation_that_finds_no_memory_does_not_wait_for_another_device
-];

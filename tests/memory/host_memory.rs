@@ -12,6 +12,7 @@ fn touched(bytes: usize, check: impl FnOnce(*mut u8)) {
     check(Object::new(bytes).cpu_data().unwrap_or_else(|status| panic!("{status:?}: {}", last_error())));
 }
 
+#[test]
 fn blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before() {
     for _ in 0..3 {
         for bytes in SIZES {
@@ -26,6 +27,7 @@ fn blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_t
     }
 }
 
+#[test(alone)]
 fn untouched_pages_of_a_large_block_are_not_paid_for() {
     let before = resident();
     touched(1 << 30, |data| {
@@ -35,6 +37,7 @@ fn untouched_pages_of_a_large_block_are_not_paid_for() {
     });
 }
 
+#[test]
 fn size_zero_gives_an_address_and_nothing_to_free() {
     touched(0, |data| {
         assert!(!data.is_null());
@@ -47,6 +50,7 @@ fn size_zero_gives_an_address_and_nothing_to_free() {
     assert_eq!(storage.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
 }
 
+#[test]
 fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
     for bytes in [(1 << 56) + 1, isize::MAX as usize, isize::MAX as usize + 1, usize::MAX - 4096, usize::MAX] {
         let mut storage = Storage::new();
@@ -59,6 +63,7 @@ fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
     }
 }
 
+#[test]
 fn the_error_of_a_size_that_the_system_refuses_says_what_is_known() {
     for bytes in [1 << 56, 1 << 50] {
         assert_eq!(Object::new(bytes).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
@@ -70,6 +75,7 @@ fn the_error_of_a_size_that_the_system_refuses_says_what_is_known() {
     }
 }
 
+#[test(alone)]
 fn the_sentence_says_which_blocks_its_figure_counts() {
     let _counted = [4096, 4097].map(|bytes| Object::touched(Storage::cpu_data, bytes));
     assert_eq!(Object::new(1 << 50).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
@@ -78,6 +84,7 @@ fn the_sentence_says_which_blocks_its_figure_counts() {
     assert!(message.contains(part), "{message}");
 }
 
+#[test(alone)]
 fn the_error_names_the_limit_on_the_address_space() {
     const LIMIT: u64 = 1 << 30;
     let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
@@ -87,6 +94,7 @@ fn the_error_names_the_limit_on_the_address_space() {
     assert!(message.contains("ulimit -v) is 1073741824 bytes (1.0 GiB)"), "{message}");
 }
 
+#[test(alone)]
 fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there() {
     const LIMIT: &str = "vm.max_map_count";
     let mut storage = Storage::new();
@@ -113,6 +121,7 @@ fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_the
     assert!(message.contains(&words) && message.contains("raise"), "{message}");
 }
 
+#[test(alone, ("SYNCEDMEM_HOST_LIMIT", "64K"))]
 fn the_host_limit_holds_under_many_threads() {
     let objects = at_once(8, |_| {
         let mut objects = Vec::from([(); 100].map(|()| Object::new(1000)));
@@ -122,6 +131,7 @@ fn the_host_limit_holds_under_many_threads() {
     assert_eq!(objects.iter().flatten().count(), 65536 / 1000);
 }
 
+#[test(alone, ("SYNCEDMEM_HOST_BLOCKS", "malloc"))]
 fn every_block_is_mallocs_and_none_is_kept_where_that_is_asked_for() {
     for bytes in SIZES {
         give_back(bytes, 0xFF);
@@ -136,6 +146,7 @@ fn every_block_is_mallocs_and_none_is_kept_where_that_is_asked_for() {
     }
 }
 
+#[test]
 fn small_blocks_are_mallocs_by_default() {
     for bytes in SIZES.into_iter().filter(|&bytes| (1..HUGE_PAGE).contains(&bytes)) {
         let mut storage = Storage::new();
@@ -144,6 +155,7 @@ fn small_blocks_are_mallocs_by_default() {
     }
 }
 
+#[test]
 fn caffe_malloc_host_and_free_agree_with_malloc_and_free() {
     for bytes in SIZES.into_iter().chain([0]) {
         let (mut data, mut pinned) = (std::ptr::null_mut(), true);
@@ -159,6 +171,7 @@ fn caffe_malloc_host_and_free_agree_with_malloc_and_free() {
     assert_eq!(unsafe { CaffeFreeHost(std::ptr::null_mut(), false) }, SYNCEDMEM_SUCCESS);
 }
 
+#[test(alone, ("SYNCEDMEM_JUNK_FILL", "on"))]
 fn junk_fills_memory_whose_contents_are_undefined_and_no_other() {
     const JUNK: [u8; 4] = 0x7fed_beef_u32.to_ne_bytes();
     assert!(f32::from_ne_bytes(JUNK).is_nan());
@@ -180,20 +193,3 @@ fn junk_fills_memory_whose_contents_are_undefined_and_no_other() {
         assert_eq!(lent, vec![8; bytes]);
     }
 }
-
-crate::support::harness::tests![
-    blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before,
-    size_zero_gives_an_address_and_nothing_to_free,
-    sizes_that_cannot_exist_are_an_error_not_an_overflow,
-    the_error_of_a_size_that_the_system_refuses_says_what_is_known,
-    small_blocks_are_mallocs_by_default,
-    caffe_malloc_host_and_free_agree_with_malloc_and_free;
-    alone(&[]):
-    untouched_pages_of_a_large_block_are_not_paid_for,
-    the_sentence_says_which_blocks_its_figure_counts,
-    the_error_names_the_limit_on_the_address_space,
-    the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there;
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")]): the_host_limit_holds_under_many_threads;
-    alone(&[("SYNCEDMEM_JUNK_FILL", "on")]): junk_fills_memory_whose_contents_are_undefined_and_no_other;
-    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")]): every_block_is_mallocs_and_none_is_kept_where_that_is_asked_for
-];

@@ -7,6 +7,7 @@ use crate::support::*;
 const SIZES: [usize; 8] = [33 * KIB, 64 * KIB, MIB, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 5 * MIB + 4097, 64 * MIB];
 const VERY_LARGE: usize = 256 * MIB;
 
+#[test(alone)]
 fn a_block_comes_back_for_the_next_object_of_its_size_as_zeros_unless_it_is_to_be_overwritten() {
     let accesses = [
         (Storage::cpu_data as fn(&mut _) -> _, 0),
@@ -27,6 +28,7 @@ fn a_block_comes_back_for_the_next_object_of_its_size_as_zeros_unless_it_is_to_b
     }
 }
 
+#[test(alone)]
 fn a_very_large_block_is_not_paid_for_to_be_read_as_zeros() {
     let mut first = Object::new(VERY_LARGE);
     let data = first.overwrite_cpu_data().unwrap();
@@ -48,6 +50,7 @@ fn a_very_large_block_is_not_paid_for_to_be_read_as_zeros() {
     assert_eq!(Object::new(VERY_LARGE).overwrite_cpu_data().unwrap().addr(), address, "to be written it comes back");
 }
 
+#[test(alone)]
 fn a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request() {
     // Of malloc's and mapped; a page or malloc's own rounding more than that is neither here nor there.
     for (block, served, refused) in [(900_000, 801_000, 799_000), (9 * MIB, 8 * MIB, 8 * MIB - 8192)] {
@@ -68,6 +71,7 @@ fn a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request() {
     }
 }
 
+#[test(alone)]
 fn releasing_a_side_and_lending_memory_give_back_too() {
     const BYTES: usize = 3 * MIB;
     let mut lent = vec![1u8; BYTES];
@@ -89,6 +93,7 @@ fn holding(block: *mut u8, bytes: usize) -> Object {
     object
 }
 
+#[test(alone)]
 fn a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours() {
     for bytes in [64 * KIB, MIB, 3 * MIB] {
         let mut block = std::ptr::null_mut();
@@ -108,6 +113,7 @@ fn a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours() {
     }
 }
 
+#[test(alone)]
 fn a_block_that_is_less_aligned_than_ours_is_never_handed_out() {
     const BYTES: usize = 300_000;
     for _ in 0..16 {
@@ -117,6 +123,7 @@ fn a_block_that_is_less_aligned_than_ours_is_never_handed_out() {
     }
 }
 
+#[test(alone)]
 fn a_block_is_not_larger_for_being_in_an_object_that_says_so() {
     const BYTES: usize = 100_000;
     let mut object = filled(BYTES, 1);
@@ -129,6 +136,7 @@ fn a_block_is_not_larger_for_being_in_an_object_that_says_so() {
     assert_ne!(larger.host_address(), address);
 }
 
+#[test(alone)]
 fn what_comes_back_may_be_freed_by_an_inlined_original() {
     for bytes in [64 * KIB, MIB, 2 * MIB - 1] {
         let address = give_back(bytes, 1);
@@ -141,15 +149,3 @@ fn what_comes_back_may_be_freed_by_an_inlined_original() {
         assert_eq!(idle(PAGEABLE), 0);
     }
 }
-
-crate::support::harness::tests![
-    alone(&[]):
-    a_block_comes_back_for_the_next_object_of_its_size_as_zeros_unless_it_is_to_be_overwritten,
-    a_very_large_block_is_not_paid_for_to_be_read_as_zeros,
-    a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request,
-    releasing_a_side_and_lending_memory_give_back_too,
-    a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours,
-    a_block_that_is_less_aligned_than_ours_is_never_handed_out,
-    a_block_is_not_larger_for_being_in_an_object_that_says_so,
-    what_comes_back_may_be_freed_by_an_inlined_original
-];

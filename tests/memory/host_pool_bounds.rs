@@ -5,6 +5,7 @@ use crate::mappings::mappings;
 use crate::support::pools::*;
 use crate::support::*;
 
+#[test(alone)]
 fn the_default_budget_is_a_share_of_the_processs_memory() {
     let bytes = budget(PAGEABLE);
     let machine = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) * libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -13,6 +14,7 @@ fn the_default_budget_is_a_share_of_the_processs_memory() {
     assert!(pinned > 0 && pinned <= bytes / 4 + 1, "{pinned}");
 }
 
+#[test(alone, ("SYNCEDMEM_POOL_BUDGET", "64K"))]
 fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
     assert_eq!(budget(PAGEABLE), 64 * KIB);
     drop([filled(40 * KIB, 1), filled(40 * KIB, 1)]);
@@ -22,6 +24,7 @@ fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
     assert_eq!(filled(40 * KIB, 1).host_address(), address, "what has no room drives nothing out");
 }
 
+#[test(alone, ("SYNCEDMEM_POOL_BUDGET", "1G"))]
 fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
     let objects = [3, 5, 7].map(|size| filled(size * MIB, 1));
     let addresses = objects.each_ref().map(|object| object.host_address());
@@ -46,6 +49,7 @@ fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
     assert_eq!(idle(PAGEABLE), 3 * MIB);
 }
 
+#[test(alone, ("SYNCEDMEM_POOL_AGE", "0.2"))]
 fn blocks_that_grow_old_are_given_back_to_the_system() {
     clock::stop();
     drop([40, 24].map(|size| filled(size * MIB, 1)));
@@ -58,6 +62,7 @@ fn blocks_that_grow_old_are_given_back_to_the_system() {
     until(|| before.saturating_sub(resident()) >= 60 * MIB);
 }
 
+#[test(alone, ("SYNCEDMEM_POOL_AGE", "0.2"))]
 fn a_block_that_is_used_again_and_again_does_not_grow_old() {
     clock::stop();
     give_back(3 * MIB, 1);
@@ -70,6 +75,7 @@ fn a_block_that_is_used_again_and_again_does_not_grow_old() {
     assert_eq!(mappings(), (0, 0));
 }
 
+#[test(alone)]
 fn trim_gives_everything_idle_back_to_the_system() {
     // Mapped, and of malloc's.
     for (count, bytes) in [(4, 16 * MIB), (64, MIB)] {
@@ -105,6 +111,7 @@ fn nothing_is_kept() {
     assert!(threads().len() <= threads_before);
 }
 
+#[test(alone, ("SYNCEDMEM_POOL_BUDGET", "0"))]
 fn without_pools_nothing_is_kept() {
     nothing_is_kept();
     set_budget(64 * MIB);
@@ -112,6 +119,7 @@ fn without_pools_nothing_is_kept() {
     assert_eq!(idle(PAGEABLE), 5 * MIB);
 }
 
+#[test(alone)]
 fn pools_that_are_turned_off_give_back_what_they_kept() {
     drop([filled(5 * MIB, 1), filled(100_000, 1)]);
     set_pools(false);
@@ -119,6 +127,7 @@ fn pools_that_are_turned_off_give_back_what_they_kept() {
     nothing_is_kept();
 }
 
+#[test(alone, ("SYNCEDMEM_HOST_LIMIT", "8M"))]
 fn idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails() {
     // All of it was once in use: what is idle need not make room by itself.
     give_back(8 * MIB, 1);
@@ -139,6 +148,7 @@ fn touched(bytes: usize) {
     Object::new(bytes).overwrite_cpu_data().unwrap();
 }
 
+#[test(alone)]
 fn idle_blocks_go_before_the_address_space_is_exhausted() {
     // So much was once in use: what is idle need not make room by itself.
     touched(4096 * MIB);
@@ -156,6 +166,7 @@ fn idle_blocks_go_before_the_address_space_is_exhausted() {
     assert_eq!(too_large.overwrite_cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
 }
 
+#[test]
 fn a_value_without_meaning_or_effect_is_reported_once_and_the_default_holds() {
     for (variable, value, told) in [
         ("SYNCEDMEM_HOST_LIMIT", "lots", "SYNCEDMEM_HOST_LIMIT=lots is not a number of bytes"),
@@ -184,6 +195,7 @@ fn a_value_without_meaning_or_effect_is_reported_once_and_the_default_holds() {
     }
 }
 
+#[test]
 fn a_budget_of_all_kinds_and_ages_that_are_none_are_refused() {
     let mut bytes = 7usize;
     assert_eq!(unsafe { syncedmem_get_pool_budget(ALL, &mut bytes) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
@@ -191,20 +203,3 @@ fn a_budget_of_all_kinds_and_ages_that_are_none_are_refused() {
         assert_eq!(syncedmem_set_pool_age(seconds), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
     }
 }
-
-crate::support::harness::tests![
-    a_value_without_meaning_or_effect_is_reported_once_and_the_default_holds,
-    a_budget_of_all_kinds_and_ages_that_are_none_are_refused;
-    alone(&[]):
-    the_default_budget_is_a_share_of_the_processs_memory,
-    trim_gives_everything_idle_back_to_the_system,
-    pools_that_are_turned_off_give_back_what_they_kept,
-    idle_blocks_go_before_the_address_space_is_exhausted;
-    alone(&[("SYNCEDMEM_POOL_BUDGET", "64K")]): a_budget_of_almost_nothing_keeps_what_it_has_room_for;
-    alone(&[("SYNCEDMEM_POOL_BUDGET", "1G")]): a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first;
-    alone(&[("SYNCEDMEM_POOL_AGE", "0.2")]):
-    blocks_that_grow_old_are_given_back_to_the_system,
-    a_block_that_is_used_again_and_again_does_not_grow_old;
-    alone(&[("SYNCEDMEM_POOL_BUDGET", "0")]): without_pools_nothing_is_kept;
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "8M")]): idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails
-];

@@ -14,6 +14,7 @@ fn pairs() {
     }
 }
 
+#[test(alone)]
 fn a_block_that_comes_back_costs_no_page_fault() {
     // All of them were once in use together.
     drop(SIZES.map(|bytes| filled(bytes, 1)));
@@ -25,12 +26,14 @@ fn a_block_that_comes_back_costs_no_page_fault() {
     assert!(each < 1.0, "{each} for each block of every size");
 }
 
+#[test(alone, ("SYNCEDMEM_POOL_BUDGET", "0"))]
 fn a_block_that_is_made_anew_costs_page_faults() {
     let before = page_faults(libc::RUSAGE_THREAD);
     give_back(7 * MIB, 1);
     assert!(page_faults(libc::RUSAGE_THREAD) - before > 0);
 }
 
+#[test(alone)]
 fn nothing_is_started_before_something_is_kept() {
     let before = threads();
     drop([filled(100, 1), filled(32 * KIB, 1)]);
@@ -39,6 +42,7 @@ fn nothing_is_started_before_something_is_kept() {
     assert_eq!(threads(), before);
 }
 
+#[test(alone, ("SYNCEDMEM_POOL_AGE", "0.1"))]
 fn the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none() {
     // No block is given back, and so the thread does not end, before it is looked at.
     clock::stop();
@@ -59,18 +63,10 @@ fn the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_i
     }
 }
 
+#[test(alone, ("SYNCEDMEM_POOL_AGE", "3600"))]
 fn a_long_age_that_is_made_short_holds_soon() {
     give_back(5 * MIB, 1);
     assert_eq!(idle(PAGEABLE), 5 * MIB);
     set_age(0.05);
     until(|| idle(PAGEABLE) == 0);
 }
-
-crate::support::harness::tests![
-    alone(&[]):
-    a_block_that_comes_back_costs_no_page_fault,
-    nothing_is_started_before_something_is_kept;
-    alone(&[("SYNCEDMEM_POOL_BUDGET", "0")]): a_block_that_is_made_anew_costs_page_faults;
-    alone(&[("SYNCEDMEM_POOL_AGE", "0.1")]): the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none;
-    alone(&[("SYNCEDMEM_POOL_AGE", "3600")]): a_long_age_that_is_made_short_holds_soon
-];

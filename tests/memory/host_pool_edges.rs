@@ -13,6 +13,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+#[test(alone, ("SYNCEDMEM_MODE", "cpu"), ("SYNCEDMEM_POOL_BUDGET", "100G"), ("SYNCEDMEM_POOL_AGE", "1000"))]
 fn to_give_back_ten_times_as_many_blocks_takes_no_more_than_about_ten_times_as_long() {
     let once = |count: usize| {
         // Nothing is written: what is measured is the library's own work.
@@ -33,6 +34,7 @@ fn to_give_back_ten_times_as_many_blocks_takes_no_more_than_about_ten_times_as_l
     assert!(many < 40 * few.max(Duration::from_millis(1)), "{few:?} for 2000, {many:?} for 20000");
 }
 
+#[test(alone, ("SYNCEDMEM_MODE", "cpu"), ("SYNCEDMEM_HOST_LIMIT", "64M"))]
 fn under_a_limit_idle_memory_makes_room_for_small_blocks_too() {
     for bytes in [32 * KIB, 4 * KIB, 1000] {
         drop(filled(60 * MIB, 1));
@@ -42,6 +44,7 @@ fn under_a_limit_idle_memory_makes_room_for_small_blocks_too() {
     }
 }
 
+#[test(alone, ("SYNCEDMEM_MODE", "cpu"))]
 fn pools_that_are_off_keep_nothing_whatever_others_did_meanwhile() {
     for round in 0..400 {
         set_pools(true);
@@ -62,10 +65,3 @@ fn pools_that_are_off_keep_nothing_whatever_others_did_meanwhile() {
         assert_eq!(left, 0, "round {round}");
     }
 }
-
-crate::support::harness::tests![
-    alone(&[("SYNCEDMEM_MODE", "cpu"), ("SYNCEDMEM_POOL_BUDGET", "100G"), ("SYNCEDMEM_POOL_AGE", "1000")]):
-    to_give_back_ten_times_as_many_blocks_takes_no_more_than_about_ten_times_as_long;
-    alone(&[("SYNCEDMEM_MODE", "cpu"), ("SYNCEDMEM_HOST_LIMIT", "64M")]): under_a_limit_idle_memory_makes_room_for_small_blocks_too;
-    alone(&[("SYNCEDMEM_MODE", "cpu")]): pools_that_are_off_keep_nothing_whatever_others_did_meanwhile
-];

@@ -28,6 +28,7 @@ const PAIRS: [(usize, usize); 6] = [
     (20 * MIB + 4095, 16 * MIB + 4097),
 ];
 
+#[test]
 fn a_block_of_another_size_reads_zeros_and_no_mapping_is_made_for_it() {
     for (first, second) in PAIRS {
         alone(&[("FIRST", &first.to_string()), ("SECOND", &second.to_string())], || {
@@ -41,6 +42,7 @@ fn a_block_of_another_size_reads_zeros_and_no_mapping_is_made_for_it() {
     }
 }
 
+#[test(alone)]
 fn where_the_kernel_moves_no_mapping_a_new_one_serves() {
     MAY_MOVE.store(false, Relaxed);
     let object = instead(10 * MIB, 12 * MIB);
@@ -49,11 +51,13 @@ fn where_the_kernel_moves_no_mapping_a_new_one_serves() {
     assert_eq!(idle(PAGEABLE), 12 * MIB);
 }
 
+#[test(alone)]
 fn a_very_large_block_of_zeros_is_new() {
     drop(instead(20 * MIB, 256 * MIB));
     assert_eq!(mappings().0, 1);
 }
 
+#[test(alone)]
 fn blocks_that_are_larger_than_their_objects_count_beside_what_is_idle() {
     let mut random = Random::new(2, 0);
     let before = resident();
@@ -75,11 +79,3 @@ fn blocks_that_are_larger_than_their_objects_count_beside_what_is_idle() {
         assert!(all <= most, "step {step}: {all} bytes are resident, when {peak} were once in use");
     }
 }
-
-crate::support::harness::tests![
-    a_block_of_another_size_reads_zeros_and_no_mapping_is_made_for_it;
-    alone(&[]):
-    where_the_kernel_moves_no_mapping_a_new_one_serves,
-    blocks_that_are_larger_than_their_objects_count_beside_what_is_idle,
-    a_very_large_block_of_zeros_is_new
-];

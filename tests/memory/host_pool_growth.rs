@@ -15,14 +15,17 @@ fn room_of_64_kib() -> usize {
 /// A chunk of glibc's that ends on a multiple of 64, behind its header of 8 bytes.
 const WHOLE: usize = 64 * KIB + 64 - 8;
 
+#[test]
 fn a_block_of_mallocs_ends_where_the_next_may_begin_aligned() {
     alone(&[], || assert!(room_of_64_kib() >= WHOLE));
 }
 
+#[test]
 fn where_every_block_is_mallocs_it_ends_with_its_object_so_that_valgrind_sees_what_is_written_behind() {
     alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || assert!(room_of_64_kib() < WHOLE));
 }
 
+#[test(alone)]
 fn a_block_that_no_idle_one_serves_takes_the_place_of_others_where_the_heap_would_outgrow_its_peak() {
     drop([(); 8].map(|()| filled(500 * KIB, 1)));
     let before = idle(PAGEABLE);
@@ -36,6 +39,7 @@ fn a_block_that_no_idle_one_serves_takes_the_place_of_others_where_the_heap_woul
     assert_eq!(given(), 4, "and three are for this");
 }
 
+#[test(alone, ("MALLOC_ARENA_MAX", "1"))]
 fn blobs_whose_shapes_change_keep_their_pages() {
     // A net of 24 blobs, of up to 700 KB, whose input has another size each time.
     let mut random = Random::new(1, 0);
@@ -52,6 +56,7 @@ fn blobs_whose_shapes_change_keep_their_pages() {
     assert!(each < 60, "{each} faults for each pass");
 }
 
+#[test]
 fn idle_mappings_are_given_back_before_the_process_ends() {
     let errors = alone(&[], || {
         drop([filled(30 * MIB, 1), filled(20 * MIB, 1)]);
@@ -64,11 +69,3 @@ fn idle_mappings_are_given_back_before_the_process_ends() {
         }
     }
 }
-
-crate::support::harness::tests![
-    a_block_of_mallocs_ends_where_the_next_may_begin_aligned,
-    where_every_block_is_mallocs_it_ends_with_its_object_so_that_valgrind_sees_what_is_written_behind,
-    idle_mappings_are_given_back_before_the_process_ends;
-    alone(&[]): a_block_that_no_idle_one_serves_takes_the_place_of_others_where_the_heap_would_outgrow_its_peak;
-    alone(&[("MALLOC_ARENA_MAX", "1")]): blobs_whose_shapes_change_keep_their_pages
-];

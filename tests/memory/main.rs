@@ -5,6 +5,9 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 mod clock;
 mod device_full;
 mod device_out_of_memory;
@@ -25,20 +28,6 @@ mod mappings;
 #[path = "../support/mod.rs"]
 mod support;
 
-support::harness::suites![
-    device_full,
-    device_out_of_memory,
-    device_pinned,
-    device_pool,
-    device_pool_bounds,
-    device_pool_faults,
-    device_pool_in_use,
-    device_waits,
-    host_memory,
-    host_pool,
-    host_pool_bounds,
-    host_pool_cost,
-    host_pool_edges,
-    host_pool_fit,
-    host_pool_growth,
-];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

@@ -21,6 +21,7 @@ fn write(blob: &Blob, diff: bool, path: &Path) -> syncedmem_status_t {
     unsafe { syncedmem_blob_write(blob.0, diff, string(path).as_ptr()) }
 }
 
+#[test]
 fn what_is_written_is_read_again() {
     fn of<T: Copy + PartialEq + std::fmt::Debug>(element: syncedmem_type_t, values: [T; 6]) {
         let folder = Folder::new();
@@ -41,6 +42,7 @@ fn what_is_written_is_read_again() {
     of(SYNCEDMEM_FLOAT64, [0.1f64, -2.5, 3.0, 4.0, f64::MAX, 6.0]);
 }
 
+#[test]
 fn a_mean_image_is_read_into_memory_that_blobs_share() {
     let folder = Folder::new();
     let path = folder.source("mean.binaryproto", "");
@@ -55,6 +57,7 @@ fn a_mean_image_is_read_into_memory_that_blobs_share() {
     assert_eq!(other.read::<f32>(DATA), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.0, 0.0]);
 }
 
+#[test]
 fn a_failure_leaves_shape_memory_and_contents() {
     let folder = Folder::new();
     let mut large = Blob::new(&[30_000]);
@@ -84,6 +87,7 @@ fn a_failure_leaves_shape_memory_and_contents() {
     assert_eq!(blob.read::<f32>(DATA), [5.0; 30_000]);
 }
 
+#[test]
 fn what_cannot_be_written_is_refused_and_the_old_file_stays() {
     let folder = Folder::new();
     let path = folder.source("old", "old");
@@ -101,6 +105,7 @@ fn what_cannot_be_written_is_refused_and_the_old_file_stays() {
     assert_eq!(folder.names(), ["old"]);
 }
 
+#[test(alone)]
 fn a_limit_on_the_length_of_files_is_an_error_and_the_programs_signals_are_as_before() {
     let folder = Folder::new();
     let path = folder.source("old", "old");
@@ -122,11 +127,3 @@ fn a_limit_on_the_length_of_files_is_an_error_and_the_programs_signals_are_as_be
     assert_eq!((has(&blocked), has(&pending)), (0, 0));
     assert_eq!(unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) }, libc::SIG_DFL);
 }
-
-crate::support::harness::tests![
-    what_is_written_is_read_again,
-    a_mean_image_is_read_into_memory_that_blobs_share,
-    a_failure_leaves_shape_memory_and_contents,
-    what_cannot_be_written_is_refused_and_the_old_file_stays;
-    alone(&[]): a_limit_on_the_length_of_files_is_an_error_and_the_programs_signals_are_as_before
-];

@@ -18,6 +18,7 @@ fn model() -> Opened {
     opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[VALUES as i64], &numbers())]))
 }
 
+#[test]
 fn the_host_is_the_newest_side_after_a_read_in_every_state() {
     let gpu = gpu();
     let (model, stream) = (model(), gpu.stream());
@@ -35,6 +36,7 @@ fn the_host_is_the_newest_side_after_a_read_in_every_state() {
     }
 }
 
+#[test]
 fn nothing_is_copied_from_the_device_to_be_overwritten() {
     let gpu = simulated_gpu();
     let (model, stream) = (model(), gpu.stream());
@@ -44,6 +46,7 @@ fn nothing_is_copied_from_the_device_to_be_overwritten() {
     assert!(calls.iter().all(|call| !call.function.starts_with("cuMemcpy")), "{calls:?}");
 }
 
+#[test]
 fn the_rest_of_a_larger_object_comes_from_the_device() {
     let gpu = gpu();
     let (model, stream) = (model(), gpu.stream());
@@ -55,6 +58,7 @@ fn the_rest_of_a_larger_object_comes_from_the_device() {
     }
 }
 
+#[test]
 fn a_read_that_breaks_off_loses_only_what_the_host_alone_had() {
     let gpu = gpu();
     let (model, stream) = (model(), gpu.stream());
@@ -77,10 +81,3 @@ fn a_read_that_breaks_off_loses_only_what_the_host_alone_had() {
         assert_eq!(values::<f32>(&mut object), numbers(), "{state}");
     }
 }
-
-crate::support::harness::tests![
-    the_host_is_the_newest_side_after_a_read_in_every_state,
-    nothing_is_copied_from_the_device_to_be_overwritten,
-    the_rest_of_a_larger_object_comes_from_the_device,
-    a_read_that_breaks_off_loses_only_what_the_host_alone_had,
-];

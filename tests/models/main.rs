@@ -5,6 +5,9 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 #[allow(dead_code, reason = "of this file, tests/process alone uses the counts of blocks by size")]
 #[path = "../process/allocator.rs"]
 mod allocator;
@@ -21,12 +24,6 @@ mod support;
 #[path = "../../crates/caffemodel/tests/support/mod.rs"]
 mod wire;
 
-support::harness::suites![
-    blob_files,
-    device_reading,
-    model_handles,
-    out_of_memory,
-    reading,
-    reading_faults,
-    refused_files
-];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

@@ -6,6 +6,7 @@ use crate::opened::*;
 use crate::support::*;
 use crate::wire::{self, layer};
 
+#[test]
 fn null_is_refused_and_may_be_closed() {
     let (mut count, mut handle) = (7, null_mut());
     for status in
@@ -16,6 +17,7 @@ fn null_is_refused_and_may_be_closed() {
     assert_eq!((unsafe { syncedmem_model_close(null_mut()) }, count), (SYNCEDMEM_SUCCESS, 7));
 }
 
+#[test]
 fn a_structure_that_is_too_small_is_refused() {
     let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[1], &[1.0])]));
     let (mut info, mut blob) = (model.info(), model.blob(0, 0));
@@ -33,6 +35,7 @@ fn a_structure_that_is_too_small_is_refused() {
     assert_eq!(info.size, size_of_val(&info));
 }
 
+#[test]
 fn a_model_that_was_closed_is_detected() {
     let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[]));
     let handle = model.0;
@@ -49,6 +52,7 @@ fn a_model_that_was_closed_is_detected() {
     assert_eq!(unsafe { syncedmem_model_close(object.mem().cast()) }, SYNCEDMEM_ERROR_INVALID_HANDLE);
 }
 
+#[test]
 fn closing_closes_the_file() {
     // Other tests open and close files at the same time.
     let is_it = |file: std::io::Result<std::fs::DirEntry>| {
@@ -62,16 +66,9 @@ fn closing_closes_the_file() {
     assert_eq!(open_files(), 0);
 }
 
+#[test]
 fn a_forked_child_reads_from_its_parents_model() {
     let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[3], &[1.0, 2.0, 3.0])]));
     in_a_child(|| assert_eq!(model.floats(0, 3), [1.0, 2.0, 3.0]));
     assert_eq!(model.floats(0, 3), [1.0, 2.0, 3.0]);
 }
-
-crate::support::harness::tests![
-    null_is_refused_and_may_be_closed,
-    a_structure_that_is_too_small_is_refused,
-    a_model_that_was_closed_is_detected,
-    closing_closes_the_file,
-    a_forked_child_reads_from_its_parents_model,
-];

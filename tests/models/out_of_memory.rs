@@ -35,6 +35,7 @@ fn open_and_close(path: &Path, kind: Option<syncedmem_model_kind_t>) -> impl Fn(
     }
 }
 
+#[test]
 fn opening_every_kind_of_file() {
     let folder = Folder::new();
     let kinds = [
@@ -61,6 +62,7 @@ fn opening_every_kind_of_file() {
     }
 }
 
+#[test]
 fn refusing_a_file() {
     let folder = Folder::new();
     let whole = layer("ip", "InnerProduct", &[wire::blob(&[4], &[1.0; 4])]);
@@ -80,6 +82,7 @@ fn refusing_a_file() {
     every_allocation(3, SYNCEDMEM_ERROR_FILE, open_and_close(&folder.path("."), None));
 }
 
+#[test]
 fn reading_and_refusing_values() {
     let values = [wire::blob(&[2], &[1.0, 2.0]), wire::blob(&[3], &[1.0])];
     let model = opened(&Folder::new(), "a.caffemodel", &layer("ip", "InnerProduct", &values));
@@ -101,6 +104,7 @@ fn reading_and_refusing_values() {
     every_allocation(3, SYNCEDMEM_ERROR_INVALID_ARGUMENT, read(2, SYNCEDMEM_FLOAT32));
 }
 
+#[test]
 fn reading_a_blob_file() {
     let folder = Folder::new();
     let string = |name: &str| CString::new(folder.path(name).as_os_str().as_bytes()).unwrap();
@@ -115,10 +119,3 @@ fn reading_a_blob_file() {
     every_allocation(8, SYNCEDMEM_SUCCESS, read(string("a.binaryproto")));
     every_allocation(8, SYNCEDMEM_ERROR_UNSUPPORTED, read(string("net.caffemodel")));
 }
-
-crate::support::harness::tests![
-    opening_every_kind_of_file,
-    refusing_a_file,
-    reading_and_refusing_values,
-    reading_a_blob_file,
-];

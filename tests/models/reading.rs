@@ -4,6 +4,7 @@ use crate::opened::*;
 use crate::support::*;
 use crate::wire::{self, bytes, f32_bytes, f64_bytes, layer, layer_v1, legacy, number, shape};
 
+#[test]
 fn a_nets_layers_and_blobs_are_listed_and_read() {
     let old = [legacy(&[1, 1, 2, 3]), bytes(5, f32_bytes(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))].concat();
     let file = [
@@ -39,6 +40,7 @@ fn a_nets_layers_and_blobs_are_listed_and_read() {
     }
 }
 
+#[test]
 fn blobs_say_what_they_are_to_pytorch() {
     let param = bytes(117, number(6, 1));
     let weights = bytes(7, wire::blob(&[3, 2], &[0.0; 6]));
@@ -60,6 +62,7 @@ fn blobs_say_what_they_are_to_pytorch() {
     assert_eq!(found(3, 0), (SYNCEDMEM_TORCH_NONE as i32, vec![4]));
 }
 
+#[test]
 fn names_that_are_no_utf8_or_have_a_nul_are_different_strings() {
     let layer = |name: &[u8], of| bytes(100, [bytes(1, name), bytes(2, of)].concat());
     let layers = [layer(b"\xbe\xed", "ReLU"), layer(b"\xbc\xd7", "ReLU"), layer(b"a\0b", "\0"), layer(b"a\0c", "ReLU")];
@@ -69,6 +72,7 @@ fn names_that_are_no_utf8_or_have_a_nul_are_different_strings() {
     assert_eq!(model.layers(), expected.map(|(name, of)| (name.to_string(), of.to_string(), 0)));
 }
 
+#[test]
 fn gradients_are_read_by_their_part_and_refused_where_there_are_none() {
     let with_diff = [shape(&[2]), bytes(5, f32_bytes(&[1.0, 2.0])), bytes(6, f32_bytes(&[3.0, 4.0]))].concat();
     let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[with_diff, wire::blob(&[1], &[9.0])]));
@@ -85,6 +89,7 @@ fn gradients_are_read_by_their_part_and_refused_where_there_are_none() {
     assert_eq!(values::<f32>(&mut object), [3.0, 4.0]);
 }
 
+#[test]
 fn values_are_read_as_they_are_stored_as_floats_and_as_doubles() {
     let count = 1500i64;
     let numbers: Vec<f64> = (0..count).map(|number| number as f64 + 0.5).collect();
@@ -115,6 +120,7 @@ fn values_are_read_as_they_are_stored_as_floats_and_as_doubles() {
     }
 }
 
+#[test]
 fn values_go_into_memory_of_the_callers_that_is_not_aligned_for_them() {
     let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[3], &[1.0, 2.0, 3.0])]));
     let mut memory = [0u8; 25];
@@ -124,6 +130,7 @@ fn values_go_into_memory_of_the_callers_that_is_not_aligned_for_them() {
     assert_eq!(memory[1..], f64_bytes(&[1.0, 2.0, 3.0]));
 }
 
+#[test]
 fn of_a_larger_object_the_rest_stays_and_a_smaller_one_is_refused() {
     let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[2], &[1.0, 2.0])]));
     let mut object = Object::new(12);
@@ -138,13 +145,3 @@ fn of_a_larger_object_the_rest_stays_and_a_smaller_one_is_refused() {
     assert!(last_error().contains(expected), "{}", last_error());
     assert_eq!(small.head(), 0);
 }
-
-crate::support::harness::tests![
-    a_nets_layers_and_blobs_are_listed_and_read,
-    blobs_say_what_they_are_to_pytorch,
-    names_that_are_no_utf8_or_have_a_nul_are_different_strings,
-    gradients_are_read_by_their_part_and_refused_where_there_are_none,
-    values_are_read_as_they_are_stored_as_floats_and_as_doubles,
-    values_go_into_memory_of_the_callers_that_is_not_aligned_for_them,
-    of_a_larger_object_the_rest_stays_and_a_smaller_one_is_refused,
-];

@@ -68,11 +68,13 @@ fn contents() -> Vec<u8> {
     layer("ip", "InnerProduct", &[wire::blob(&[VALUES as i64], &numbers()), wire::blob(&[1], &[5.0])])
 }
 
+#[test]
 fn reads_that_give_little_or_are_interrupted_go_on() {
     let model = with(Fault::Trickles, || opened(&Folder::new(), "a.caffemodel", &contents()));
     assert_eq!(with(Fault::Trickles, || model.floats(0, VALUES)), numbers());
 }
 
+#[test]
 fn a_disk_that_fails_is_named_at_every_place_and_an_untouched_object_stays_so() {
     let folder = Folder::new();
     let model = opened(&folder, "a.caffemodel", &contents());
@@ -91,6 +93,7 @@ fn a_disk_that_fails_is_named_at_every_place_and_an_untouched_object_stays_so() 
     }
 }
 
+#[test(alone, ("SYNCEDMEM_HOST_LIMIT", "100K"))]
 fn a_read_beyond_the_host_limit_leaves_the_object_untouched() {
     let model = opened(&Folder::new(), "a.caffemodel", &contents());
     let mut object = Object::new(VALUES * 4);
@@ -103,6 +106,7 @@ fn a_read_beyond_the_host_limit_leaves_the_object_untouched() {
     assert_eq!(model.floats(1, 1), [5.0]);
 }
 
+#[test]
 fn a_thread_with_the_documented_stack_opens_and_reads() {
     // A debug build needs twice as much, as syncedmem.h says.
     let bytes = if cfg!(debug_assertions) { 128 << 10 } else { 64 << 10 };
@@ -118,10 +122,3 @@ fn a_thread_with_the_documented_stack_opens_and_reads() {
     };
     std::thread::Builder::new().stack_size(bytes).spawn(work).unwrap().join().unwrap();
 }
-
-crate::support::harness::tests![
-    reads_that_give_little_or_are_interrupted_go_on,
-    a_disk_that_fails_is_named_at_every_place_and_an_untouched_object_stays_so,
-    a_thread_with_the_documented_stack_opens_and_reads;
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "100K")]): a_read_beyond_the_host_limit_leaves_the_object_untouched
-];

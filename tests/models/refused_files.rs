@@ -25,6 +25,7 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_
     unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) as c_int }
 }
 
+#[test]
 fn a_pipe_that_takes_the_files_place_while_it_is_opened_is_refused_without_a_wait() {
     let folder = Folder::new();
     let path = folder.path("a.caffemodel");
@@ -37,6 +38,7 @@ fn a_pipe_that_takes_the_files_place_while_it_is_opened_is_refused_without_a_wai
 }
 
 /// The tests of `crates/caffemodel` cover which files are damaged or foreign.
+#[test]
 fn damaged_and_foreign_files_are_told_apart() {
     let folder = Folder::new();
     let whole = layer("ip", "InnerProduct", &[wire::blob(&[4], &[1.0; 4])]);
@@ -50,8 +52,3 @@ fn damaged_and_foreign_files_are_told_apart() {
         assert!(error.starts_with("syncedmem_model_open: ") && error.contains(expected), "{error}");
     }
 }
-
-crate::support::harness::tests![
-    a_pipe_that_takes_the_files_place_while_it_is_opened_is_refused_without_a_wait,
-    damaged_and_foreign_files_are_told_apart,
-];

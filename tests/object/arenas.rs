@@ -94,6 +94,7 @@ fn lend(bytes: usize) -> usize {
     data.addr()
 }
 
+#[test(alone)]
 fn other_threads_lend_while_one_waits_for_the_system() {
     // Its end releases the arenas' ranges.
     let last = shared(100);
@@ -106,6 +107,7 @@ fn other_threads_lend_while_one_waits_for_the_system() {
     lend(5 << 20);
 }
 
+#[test(alone)]
 fn a_child_that_is_forked_while_another_thread_releases_a_range_lends_too() {
     // Its end releases the arenas' ranges.
     let last = shared(100);
@@ -116,6 +118,7 @@ fn a_child_that_is_forked_while_another_thread_releases_a_range_lends_too() {
     assert_eq!(WENT_ON.load(Relaxed), 1);
 }
 
+#[test(alone)]
 fn forks_beside_threads_that_lend_leave_every_arena_usable() {
     let lend_two = |_, _| _ = (lend(100), lend(3 << 20));
     let forks = || (0..20).for_each(|_| in_a_child(|| _ = (lend(1000), lend(5 << 20))));
@@ -126,6 +129,7 @@ fn reserved() -> usize {
     RESERVED.load(Relaxed).try_into().unwrap()
 }
 
+#[test(alone)]
 fn an_arena_reserves_what_the_plan_needs_and_ends_with_the_last_shared_object() {
     for whole in [MIB, 10 * MIB, 50 * MIB] {
         let mut objects = [planned(100_000, 0, whole), planned(50_000, whole - 50_176, whole)];
@@ -137,6 +141,7 @@ fn an_arena_reserves_what_the_plan_needs_and_ends_with_the_last_shared_object() 
     }
 }
 
+#[test(alone)]
 fn threads_with_small_nets_reserve_little() {
     const THREADS: usize = 8;
     let barrier = Barrier::new(THREADS);
@@ -153,6 +158,7 @@ fn threads_with_small_nets_reserve_little() {
     });
 }
 
+#[test(alone)]
 fn a_block_stays_while_a_later_plan_needs_more_and_then_both_plans_share_the_memory() {
     const SMALL: usize = 2 * MIB;
     const LARGE: usize = 40 * MIB;
@@ -172,6 +178,7 @@ fn a_block_stays_while_a_later_plan_needs_more_and_then_both_plans_share_the_mem
     assert!(reserved() <= LARGE + MIB, "the earlier range has ended: {} bytes", reserved());
 }
 
+#[test(alone)]
 fn what_finds_no_gap_gets_a_further_range_and_then_one_range_serves_all() {
     let mut objects: Vec<_> = (0..20).map(|_| planned(MIB, 0, MIB + 256)).collect();
     for pass in 0..3 {
@@ -184,6 +191,7 @@ fn what_finds_no_gap_gets_a_further_range_and_then_one_range_serves_all() {
     }
 }
 
+#[test(alone)]
 fn where_the_system_refuses_a_plan_its_blocks_are_lent_one_by_one_or_not_shared() {
     LIMIT.store(2 * MIB, Relaxed);
     let mut objects: Vec<_> = (0..4).map(|at| planned(MIB, at * 10 * MIB, 40 * MIB)).collect();
@@ -195,15 +203,3 @@ fn where_the_system_refuses_a_plan_its_blocks_are_lent_one_by_one_or_not_shared(
     discard(&mut object);
     assert!(object.cpu_data().is_ok(), "it was not shared");
 }
-
-harness::tests![
-    alone(&[]):
-    other_threads_lend_while_one_waits_for_the_system,
-    a_child_that_is_forked_while_another_thread_releases_a_range_lends_too,
-    forks_beside_threads_that_lend_leave_every_arena_usable,
-    an_arena_reserves_what_the_plan_needs_and_ends_with_the_last_shared_object,
-    threads_with_small_nets_reserve_little,
-    a_block_stays_while_a_later_plan_needs_more_and_then_both_plans_share_the_memory,
-    what_finds_no_gap_gets_a_further_range_and_then_one_range_serves_all,
-    where_the_system_refuses_a_plan_its_blocks_are_lent_one_by_one_or_not_shared
-];

@@ -26,6 +26,7 @@ fn held(gpu: &Gpu) -> Option<(usize, usize)> {
     })
 }
 
+#[test(alone_with_driver)]
 fn blocks_with_lives_one_after_the_other_are_one_and_are_handed_over_without_a_wait() {
     let gpu = gpu();
     let (mut first, mut second) = (planned(BYTES, 0, 2 * ROOM), planned(BYTES, 0, 2 * ROOM));
@@ -45,6 +46,7 @@ fn blocks_with_lives_one_after_the_other_are_one_and_are_handed_over_without_a_w
     assert!(held(&gpu).is_none_or(|held| held == (1, 2 * ROOM)));
 }
 
+#[test(alone_with_driver)]
 fn what_layers_did_not_write_on_the_device_is_zeros_when_it_is_read_from_outside() {
     let gpu = gpu();
     let (mut before, mut object) = (planned(BYTES, 0, ROOM), planned(BYTES, 0, ROOM));
@@ -58,6 +60,7 @@ fn what_layers_did_not_write_on_the_device_is_zeros_when_it_is_read_from_outside
     assert!(read[..1000] == [1; 1000] && read[1000..].iter().all(|&byte| byte == 0));
 }
 
+#[test(alone_with_driver)]
 fn an_arena_that_is_too_small_grows_into_one_block_once_nothing_is_lent() {
     let gpu = gpu();
     let (mut first, mut second) = (planned(BYTES, 0, ROOM), planned(BYTES, 0, ROOM));
@@ -78,6 +81,7 @@ fn an_arena_that_is_too_small_grows_into_one_block_once_nothing_is_lent() {
     assert!(held(&gpu).is_none_or(|held| held.0 == 0), "the last shared object's end gives it back");
 }
 
+#[test(alone_with_driver)]
 fn a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not() {
     let gpu = gpu();
     let (mut gone, mut alive) = (shared(BYTES), shared(BYTES));
@@ -98,6 +102,7 @@ fn a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_no
     assert_eq!(alive.gpu_data().unwrap().addr(), view);
 }
 
+#[test(alone_with_driver)]
 fn a_layer_without_code_for_the_device_reads_and_writes_what_others_have_there() {
     let gpu = gpu();
     let (mut bottom, mut top) = (shared(BYTES), shared(BYTES));
@@ -114,6 +119,7 @@ fn a_layer_without_code_for_the_device_reads_and_writes_what_others_have_there()
     assert_eq!((bottom.owns_cpu(), bottom.owns_gpu(), top.owns_gpu()), (false, false, false));
 }
 
+#[test(alone_with_driver, ("SYNCEDMEM_JUNK_FILL", "on"))]
 fn what_is_lent_is_filled_as_asked() {
     let gpu = gpu();
     let (mut first, mut second) = (shared(BYTES), shared(BYTES));
@@ -124,6 +130,7 @@ fn what_is_lent_is_filled_as_asked() {
     assert!(zeros == address && gpu.read(zeros, BYTES) == [0; BYTES]);
 }
 
+#[test(alone_with_driver)]
 fn an_object_that_is_pushed_on_a_stream_leaves_the_arena() {
     let gpu = gpu();
     let (mut pushed, mut other) = (shared(BYTES), shared(BYTES));
@@ -138,6 +145,7 @@ fn an_object_that_is_pushed_on_a_stream_leaves_the_arena() {
     assert!(gpu.read(pushed.gpu_data().unwrap().addr(), BYTES) == [4; BYTES]);
 }
 
+#[test(alone_with_driver)]
 fn without_memory_for_an_arena_nothing_is_shared() {
     let gpu = simulated_gpu();
     gpu.set_memory(2 << 20);
@@ -152,6 +160,7 @@ fn without_memory_for_an_arena_nothing_is_shared() {
     assert_eq!(lend(&mut smaller), block, "a smaller plan fits");
 }
 
+#[test(alone_with_driver)]
 fn a_block_that_a_reset_of_the_device_ended_is_not_lent_again() {
     let gpu = simulated_gpu();
     let (mut before, mut after) = (shared(BYTES), shared(BYTES));
@@ -163,6 +172,7 @@ fn a_block_that_a_reset_of_the_device_ended_is_not_lent_again() {
     assert_ne!(lend(&mut next), address);
 }
 
+#[test(alone_with_driver)]
 fn an_object_that_ends_gives_its_block_back_on_any_thread() {
     let _gpu = gpu();
     let mut object = shared(BYTES);
@@ -172,6 +182,7 @@ fn an_object_that_ends_gives_its_block_back_on_any_thread() {
     assert_eq!(lend(&mut next), address);
 }
 
+#[test(alone_with_driver)]
 fn without_a_known_device_no_arena_is_trimmed() {
     let gpu = simulated_gpu().with_devices(2);
     let mut objects = [0, 1].map(|device| {
@@ -196,19 +207,3 @@ fn without_a_known_device_no_arena_is_trimmed() {
     }
     assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
 }
-
-harness::tests![
-    alone_with_driver(&[]):
-    without_a_known_device_no_arena_is_trimmed,
-    blocks_with_lives_one_after_the_other_are_one_and_are_handed_over_without_a_wait,
-    an_arena_that_is_too_small_grows_into_one_block_once_nothing_is_lent,
-    a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not,
-    a_layer_without_code_for_the_device_reads_and_writes_what_others_have_there,
-    what_layers_did_not_write_on_the_device_is_zeros_when_it_is_read_from_outside,
-    an_object_that_is_pushed_on_a_stream_leaves_the_arena,
-    without_memory_for_an_arena_nothing_is_shared,
-    a_block_that_a_reset_of_the_device_ended_is_not_lent_again,
-    an_object_that_ends_gives_its_block_back_on_any_thread;
-    alone_with_driver(&[("SYNCEDMEM_JUNK_FILL", "on")]):
-    what_is_lent_is_filled_as_asked,
-];

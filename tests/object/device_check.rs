@@ -11,6 +11,7 @@ fn mismatches() -> u64 {
     count
 }
 
+#[test]
 fn a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_where_the_driver_is_called_anyway() {
     let gpu = gpu().with_devices(2);
     let mut object = Object::holding(&pattern(1, BYTES));
@@ -32,6 +33,7 @@ fn a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_wher
     });
 }
 
+#[test]
 fn with_the_device_check_on_every_call_looks_and_refuses_another_devices_block() {
     let gpu = gpu().with_devices(2);
     let mut object = Object::holding(&pattern(1, BYTES));
@@ -51,6 +53,7 @@ fn with_the_device_check_on_every_call_looks_and_refuses_another_devices_block()
     gpu.within(0, || assert!(object.gpu_data().is_ok()));
 }
 
+#[test]
 fn the_device_check_may_be_asked_for_by_the_environment() {
     let environment = |&(value, _): &(&'static str, _)| vec![("SYNCEDMEM_CHECK_DEVICE", value), simulated_file()];
     each_alone(&[("1", true), ("0", false)], environment, |&(_, is_on)| {
@@ -61,6 +64,7 @@ fn the_device_check_may_be_asked_for_by_the_environment() {
     });
 }
 
+#[test]
 fn with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_counted() {
     let gpu = gpu();
     assert_eq!(syncedmem_set_device_check(true), SYNCEDMEM_SUCCESS);
@@ -74,10 +78,3 @@ fn with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_
     assert_eq!(mismatches(), before);
     assert_eq!(syncedmem_set_device_check(false), SYNCEDMEM_SUCCESS);
 }
-
-crate::support::harness::tests![
-    with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_counted,
-    a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_where_the_driver_is_called_anyway,
-    with_the_device_check_on_every_call_looks_and_refuses_another_devices_block,
-    the_device_check_may_be_asked_for_by_the_environment,
-];

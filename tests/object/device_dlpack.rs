@@ -18,6 +18,7 @@ fn at_cpu(bytes: usize) -> *mut syncedmem_t {
     mem
 }
 
+#[test]
 fn a_tensor_on_the_device_names_it_and_holds_what_the_host_held() {
     let gpu = gpu();
     for device in 0..gpu.devices() {
@@ -31,6 +32,7 @@ fn a_tensor_on_the_device_names_it_and_holds_what_the_host_held() {
     }
 }
 
+#[test]
 fn an_export_whose_access_fails_leaves_no_trace() {
     let gpu = simulated_gpu();
     let mem = owned(BYTES);
@@ -41,6 +43,7 @@ fn an_export_whose_access_fails_leaves_no_trace() {
     drop(export(*mem, FLOATS_THERE).unwrap());
 }
 
+#[test]
 fn a_non_blocking_stream_that_the_caller_names_waits_for_the_librarys_fill() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -64,6 +67,7 @@ fn a_non_blocking_stream_that_the_caller_names_waits_for_the_librarys_fill() {
     assert!(all_zero(copy.pointer(), BYTES), "the fill came first");
 }
 
+#[test]
 fn for_the_default_stream_there_is_nothing_to_wait_for() {
     let gpu = simulated_gpu();
     let mem = Owned(at_cpu(BYTES));
@@ -76,6 +80,7 @@ fn for_the_default_stream_there_is_nothing_to_wait_for() {
     }
 }
 
+#[test]
 fn a_wait_that_the_driver_refuses_leaves_no_event() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
@@ -94,6 +99,7 @@ fn a_wait_that_the_driver_refuses_leaves_no_event() {
     }
 }
 
+#[test(in_silence)]
 fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_free_no_other_block() {
     let gpu = gpu();
     let (mem, next) = (at_cpu(BYTES), at_cpu(BYTES));
@@ -107,6 +113,7 @@ fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_free_no_ot
     assert_eq!(destroy(next), SYNCEDMEM_SUCCESS);
 }
 
+#[test]
 fn what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays() {
     let _gpu = gpu();
     let mut object = Object::new(BYTES);
@@ -126,6 +133,7 @@ fn theirs(memory: &mut [u8; BYTES], block: &Foreign<'_>) -> [Theirs; 2] {
     theirs
 }
 
+#[test]
 fn a_tensor_is_in_the_way_of_its_own_side_alone() {
     let gpu = gpu();
     let (mut memory, block) = ([7; BYTES], gpu.block(BYTES));
@@ -148,6 +156,7 @@ fn a_tensor_is_in_the_way_of_its_own_side_alone() {
     }
 }
 
+#[test]
 fn an_object_that_is_destroyed_ends_with_its_last_tensor_of_either_side() {
     let gpu = gpu();
     let (mut memory, block) = ([7; BYTES], gpu.block(BYTES));
@@ -174,6 +183,7 @@ fn lent(memory: *mut u8, seen: &Rc<RefCell<Vec<u8>>>) -> Calling {
     })
 }
 
+#[test]
 fn lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it() {
     let gpu = gpu();
     let (stream, memory, other, seen) = (gpu.stream(), gpu.pinned(BYTES), gpu.pinned(BYTES), Rc::default());
@@ -203,6 +213,7 @@ fn lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it() {
     }
 }
 
+#[test(in_silence)]
 fn a_reset_of_the_device_takes_nothing_that_was_lent() {
     let gpu = gpu();
     let (mut memory, mut object) = (vec![7u8; BYTES], Object::new(BYTES));
@@ -223,18 +234,3 @@ fn a_reset_of_the_device_takes_nothing_that_was_lent() {
     let mem = Owned(at_cpu(BYTES));
     assert_bytes(&gpu.read(gpu_data(*mem) as usize, BYTES), &pattern(1, BYTES), &"");
 }
-
-crate::support::harness::tests![
-    a_tensor_on_the_device_names_it_and_holds_what_the_host_held,
-    an_export_whose_access_fails_leaves_no_trace,
-    a_non_blocking_stream_that_the_caller_names_waits_for_the_librarys_fill,
-    for_the_default_stream_there_is_nothing_to_wait_for,
-    a_wait_that_the_driver_refuses_leaves_no_event,
-    what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays,
-    a_tensor_is_in_the_way_of_its_own_side_alone,
-    an_object_that_is_destroyed_ends_with_its_last_tensor_of_either_side,
-    lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it;
-    in_silence(&[]):
-    after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_free_no_other_block,
-    a_reset_of_the_device_takes_nothing_that_was_lent
-];

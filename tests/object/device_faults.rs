@@ -118,6 +118,7 @@ fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> 
     calls.len() * STATUSES.len()
 }
 
+#[test]
 fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
     let gpu = simulated_gpu();
     for pins in [false, true] {
@@ -132,6 +133,8 @@ fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
     }
 }
 
+// The default budget depends on the free memory.
+#[test(in_silence, ("SYNCEDMEM_POOL_BUDGET", ""), pools::POOLS)]
 fn an_allocation_succeeds_where_the_driver_does_not_say_how_much_memory_is_free() {
     let gpu = simulated_gpu();
     for status in STATUSES {
@@ -145,6 +148,7 @@ fn an_allocation_succeeds_where_the_driver_does_not_say_how_much_memory_is_free(
     }
 }
 
+#[test(in_silence)]
 fn a_copy_that_gets_no_event_does_not_start() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
@@ -172,6 +176,7 @@ fn a_copy_that_gets_no_event_does_not_start() {
     }
 }
 
+#[test]
 fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once() {
     let errors = in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu();
@@ -206,6 +211,7 @@ fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once(
     assert!(lines.len() <= 1 && lines.iter().all(|line| line.contains("could not be given back")), "{errors}");
 }
 
+#[test]
 fn every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other() {
     let gpu = simulated_gpu();
     let mut object = Object::holding(&pattern(1, BYTES));
@@ -225,6 +231,7 @@ fn every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other() {
     assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"");
 }
 
+#[test]
 fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
     let functions = ["cuMemcpy", "cuMemFree_v2", "cuCtxGetCurrent", "cuEventSynchronize"];
     let errors = each_alone(
@@ -272,6 +279,7 @@ fn fail_waits(gpu: &Gpu) {
     }
 }
 
+#[test]
 fn a_block_whose_stream_cannot_be_waited_for_is_freed_only_once_it_can() {
     let gpu = simulated_gpu();
     pools::set_pools(false);
@@ -300,6 +308,7 @@ fn a_block_whose_stream_cannot_be_waited_for_is_freed_only_once_it_can() {
     }
 }
 
+#[test]
 fn the_memory_of_a_copy_that_cannot_be_waited_for_is_left_to_the_system() {
     let errors = in_a_process_with_a_driver(&[], || {
         let gpu = simulated_gpu();
@@ -324,15 +333,3 @@ fn the_memory_of_a_copy_that_cannot_be_waited_for_is_left_to_the_system() {
     });
     assert!(inside() || errors.lines().count() == 1 && errors.contains("left to the system"), "{errors}");
 }
-
-crate::support::harness::tests![
-    a_block_whose_stream_cannot_be_waited_for_is_freed_only_once_it_can,
-    the_memory_of_a_copy_that_cannot_be_waited_for_is_left_to_the_system,
-    every_driver_call_of_every_operation_from_every_state_fails_in_turn,
-    every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once,
-    every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other,
-    once_the_driver_says_that_it_has_ended_it_is_left_alone;
-    in_silence(&[]): a_copy_that_gets_no_event_does_not_start;
-    // The default budget, whatever the tests run with: it depends on the free memory.
-    in_silence(&[("SYNCEDMEM_POOL_BUDGET", ""), pools::POOLS]): an_allocation_succeeds_where_the_driver_does_not_say_how_much_memory_is_free
-];

@@ -77,11 +77,13 @@ fn every_state_of(starts: &[(Start, bool)]) {
     }
 }
 
+#[test]
 fn every_operation_from_every_state_agrees_with_the_model() {
     every_state_of(&STARTS.map(|start| (start, false)));
     every_state_of(&STARTS.map(|start| (start, true)));
 }
 
+#[test]
 fn every_sequence_of_operations_from_every_start_agrees_with_the_model() {
     in_a_process_with_a_driver(&[], || {
         for (start, pins) in STARTS.map(|start| (start, true)).into_iter().chain([(Start::Untouched, false)]) {
@@ -90,6 +92,7 @@ fn every_sequence_of_operations_from_every_start_agrees_with_the_model() {
     });
 }
 
+#[test]
 fn without_a_driver_every_sequence_of_operations_agrees_with_the_model() {
     alone(&[("SYNCEDMEM_TEST_DRIVER", "none")], || {
         for start in STARTS {
@@ -101,9 +104,3 @@ fn without_a_driver_every_sequence_of_operations_agrees_with_the_model() {
         every_state_of(&STARTS.map(|start| (start, false)));
     });
 }
-
-crate::support::harness::tests![
-    every_operation_from_every_state_agrees_with_the_model,
-    every_sequence_of_operations_from_every_start_agrees_with_the_model,
-    without_a_driver_every_sequence_of_operations_agrees_with_the_model,
-];

@@ -13,6 +13,7 @@ fn read_at_once(object: &mut Object, is_device: fn(usize) -> bool) -> [Vec<usize
     [false, true].map(|device| read.iter().filter(|(of, _)| *of == device).map(|(_, address)| *address).collect())
 }
 
+#[test]
 fn many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy() {
     let gpu = gpu();
     // Every round allocates: nothing comes from the round before.
@@ -34,6 +35,7 @@ fn many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy
     }
 }
 
+#[test]
 fn many_readers_of_the_other_side_make_exactly_one_copy() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -52,6 +54,7 @@ fn many_readers_of_the_other_side_make_exactly_one_copy() {
     }
 }
 
+#[test]
 fn many_readers_that_complete_one_pull_all_see_its_data() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -71,6 +74,7 @@ fn many_readers_that_complete_one_pull_all_see_its_data() {
     }
 }
 
+#[test]
 fn a_reader_that_waits_for_another_threads_copy_makes_none_itself() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
@@ -81,10 +85,3 @@ fn a_reader_that_waits_for_another_threads_copy_makes_none_itself() {
     assert!(read[0].is_ok() && read[0] == read[1], "{read:?}");
     assert_eq!(gpu.copies(), [1, 0], "{calls:?}");
 }
-
-crate::support::harness::tests![
-    many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy,
-    many_readers_of_the_other_side_make_exactly_one_copy,
-    many_readers_that_complete_one_pull_all_see_its_data,
-    a_reader_that_waits_for_another_threads_copy_makes_none_itself,
-];

@@ -11,6 +11,7 @@ fn head(mem: *mut syncedmem_t) -> syncedmem_head_t {
     ask(SYNCEDMEM_SYNCED, |head| unsafe { syncedmem_head(mem, head) }).unwrap()
 }
 
+#[test]
 fn a_tensor_describes_the_objects_own_memory_in_cs_order() {
     let mem = owned(BYTES);
     let tensor = export(*mem, FLOATS).unwrap();
@@ -22,6 +23,7 @@ fn a_tensor_describes_the_objects_own_memory_in_cs_order() {
     assert_eq!(tensor.managed().version, (1, 0));
 }
 
+#[test]
 fn a_tensor_for_reading_is_marked_read_only_and_one_for_writing_is_not() {
     let mem = owned(BYTES);
     for (access, flags) in [(READ, 1), (WRITE, 0), (OVERWRITE, 0)] {
@@ -29,6 +31,7 @@ fn a_tensor_for_reading_is_marked_read_only_and_one_for_writing_is_not() {
     }
 }
 
+#[test]
 fn a_tensor_without_a_version_is_writable_or_refused() {
     let mem = owned(BYTES);
     let tensor = export(*mem, Ask { access: WRITE, versioned: false, ..FLOATS }).unwrap();
@@ -41,6 +44,7 @@ fn a_tensor_without_a_version_is_writable_or_refused() {
     assert_eq!(exports(*mem), (0, 0));
 }
 
+#[test]
 fn an_export_for_writing_moves_the_head_and_one_that_is_refused_does_not() {
     let mem = owned(BYTES);
     assert!(export(*mem, Ask { access: WRITE, shape: &[25], ..FLOATS }).is_err());
@@ -49,6 +53,7 @@ fn an_export_for_writing_moves_the_head_and_one_that_is_refused_does_not() {
     assert_eq!(head(*mem), SYNCEDMEM_HEAD_AT_CPU);
 }
 
+#[test]
 fn shapes_of_every_kind_fit_or_are_refused_with_what_to_do() {
     let mem = owned(BYTES);
     let fits: [(&[i64], &[i64]); 6] = [
@@ -70,6 +75,7 @@ fn shapes_of_every_kind_fit_or_are_refused_with_what_to_do() {
     }
 }
 
+#[test]
 fn types_are_those_of_dlpack_that_take_whole_bytes() {
     let mem = owned(BYTES);
     let known: Vec<(u8, u8)> = (0..=255u8)
@@ -82,6 +88,7 @@ fn types_are_those_of_dlpack_that_take_whole_bytes() {
     assert_eq!(known, whole.into_iter().chain(others).chain(bytes).collect::<Vec<_>>());
 }
 
+#[test]
 fn a_second_destroy_while_tensors_are_in_use_is_refused() {
     let mem = created(BYTES);
     let tensor = export(mem, FLOATS).unwrap();
@@ -91,6 +98,7 @@ fn a_second_destroy_while_tensors_are_in_use_is_refused() {
     drop(tensor);
 }
 
+#[test]
 fn what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes() {
     let mut object = Object::new(BYTES);
     let mut other = [0u8; BYTES];
@@ -110,6 +118,7 @@ fn what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes() {
     assert_eq!(foreign.deleted(), 0, "it stayed its owner's");
 }
 
+#[test]
 fn a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go() {
     for legacy in [false, true] {
         let mut memory = [7u8; BYTES];
@@ -124,6 +133,7 @@ fn a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go() {
     }
 }
 
+#[test]
 fn a_lent_tensor_is_deleted_when_another_takes_its_place() {
     let (mut first, mut second, mut plain) = ([1u8; BYTES], [2u8; BYTES], [3u8; BYTES]);
     let mut one = Theirs::of(first.as_mut_ptr(), BYTES);
@@ -136,6 +146,7 @@ fn a_lent_tensor_is_deleted_when_another_takes_its_place() {
     assert_eq!((one.deleted(), two.deleted()), (1, 1));
 }
 
+#[test]
 fn what_cannot_be_lent_stays_the_callers() {
     let mut memory = [7u8; BYTES];
     let data = memory.as_mut_ptr();
@@ -171,6 +182,7 @@ fn what_cannot_be_lent_stays_the_callers() {
     }
 }
 
+#[test]
 fn every_way_to_say_contiguous_is_understood() {
     let mut memory = [7u8; BYTES];
     let ways: [(&[i64], &[i64]); 4] =
@@ -182,6 +194,7 @@ fn every_way_to_say_contiguous_is_understood() {
     }
 }
 
+#[test]
 fn a_tensors_offset_and_wider_elements_are_honoured() {
     let mut memory = [7u8; BYTES + 8];
     let mut foreign = Theirs::of(memory.as_mut_ptr(), BYTES).shaped(&[12], &[1]);
@@ -191,6 +204,7 @@ fn a_tensors_offset_and_wider_elements_are_honoured() {
     assert_eq!(cpu_data(*mem), memory[8..].as_ptr().cast());
 }
 
+#[test]
 fn unknown_numbers_and_addresses_that_nothing_can_have_are_refused() {
     let mem = owned(BYTES);
     let mut tensor = std::ptr::null_mut();
@@ -209,20 +223,3 @@ fn unknown_numbers_and_addresses_that_nothing_can_have_are_refused() {
     assert_eq!(refused, [SYNCEDMEM_ERROR_INVALID_ARGUMENT; 5]);
     assert!(tensor.is_null());
 }
-
-crate::support::harness::tests![
-    a_tensor_describes_the_objects_own_memory_in_cs_order,
-    a_tensor_for_reading_is_marked_read_only_and_one_for_writing_is_not,
-    a_tensor_without_a_version_is_writable_or_refused,
-    an_export_for_writing_moves_the_head_and_one_that_is_refused_does_not,
-    shapes_of_every_kind_fit_or_are_refused_with_what_to_do,
-    types_are_those_of_dlpack_that_take_whole_bytes,
-    a_second_destroy_while_tensors_are_in_use_is_refused,
-    what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes,
-    a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go,
-    a_lent_tensor_is_deleted_when_another_takes_its_place,
-    what_cannot_be_lent_stays_the_callers,
-    every_way_to_say_contiguous_is_understood,
-    a_tensors_offset_and_wider_elements_are_honoured,
-    unknown_numbers_and_addresses_that_nothing_can_have_are_refused,
-];

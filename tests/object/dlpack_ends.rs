@@ -12,6 +12,7 @@ fn lend(mem: *mut syncedmem_t, tensor: *mut c_void) {
     assert_eq!(unsafe { syncedmem_set_dlpack(mem, tensor, true) }, SYNCEDMEM_SUCCESS, "{}", last_error());
 }
 
+#[test]
 fn a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays() {
     let mut bytes = [[1u8; BYTES], [2; BYTES], [3; BYTES]];
     let mem = created(BYTES);
@@ -27,6 +28,7 @@ fn a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays() {
     assert_eq!((second.deleted(), third.deleted()), (1, 1));
 }
 
+#[test]
 fn a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it() {
     let mut bytes = [[1u8; BYTES], [2; BYTES]];
     let mem = created(BYTES);
@@ -39,6 +41,7 @@ fn a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it() {
     assert_eq!(second.deleted(), 1);
 }
 
+#[test]
 fn a_deleter_at_its_objects_end_may_make_use_and_end_others() {
     static CALLED: AtomicUsize = AtomicUsize::new(0);
     let mut bytes = [1u8; BYTES];
@@ -54,6 +57,7 @@ fn a_deleter_at_its_objects_end_may_make_use_and_end_others() {
     assert_eq!((CALLED.load(Ordering::Relaxed), object.construct(BYTES)), (1, SYNCEDMEM_SUCCESS));
 }
 
+#[test]
 fn a_chain_of_objects_of_any_length_ends_on_a_small_stack() {
     const LINKS: usize = 2_000;
     let mut bytes = [7u8; BYTES];
@@ -77,6 +81,7 @@ fn end_on_a_small_stack(mem: *mut syncedmem_t) {
     std::thread::Builder::new().stack_size(128 << 10).spawn(ends).unwrap().join().unwrap();
 }
 
+#[test]
 fn a_chain_of_deleters_that_each_end_another_object_ends_on_a_small_stack() {
     static ENDED: AtomicUsize = AtomicUsize::new(0);
     let mut bytes = [7u8; BYTES];
@@ -94,6 +99,7 @@ fn a_chain_of_deleters_that_each_end_another_object_ends_on_a_small_stack() {
     assert_eq!(ENDED.load(Ordering::Relaxed), lent.len());
 }
 
+#[test]
 fn a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free() {
     let (one, other) = (created(BYTES), created(BYTES));
     lend(other, export(one, Ask { access: WRITE, ..FLOATS }).unwrap().into_raw());
@@ -107,6 +113,7 @@ fn a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free() {
     assert_eq!(destroy(third), SYNCEDMEM_SUCCESS);
 }
 
+#[test]
 fn an_empty_tensor_of_ours_may_be_lent_in_every_shape() {
     for shape in [[3i64, 0], [0, 3], [0, i64::MAX]] {
         let (from, to) = (created(0), created(0));
@@ -122,6 +129,7 @@ fn an_empty_tensor_of_ours_may_be_lent_in_every_shape() {
     assert_eq!(odd.deleted(), 1);
 }
 
+#[test]
 fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given() {
     const THREADS: usize = 6;
     for bytes in [BYTES, 50_000] {
@@ -140,14 +148,3 @@ fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given(
         assert_eq!((exports(shared.0), destroy(shared.0)), ((0, 0), SYNCEDMEM_SUCCESS));
     }
 }
-
-crate::support::harness::tests![
-    a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays,
-    a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it,
-    a_deleter_at_its_objects_end_may_make_use_and_end_others,
-    a_chain_of_objects_of_any_length_ends_on_a_small_stack,
-    a_chain_of_deleters_that_each_end_another_object_ends_on_a_small_stack,
-    a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free,
-    an_empty_tensor_of_ours_may_be_lent_in_every_shape,
-    many_threads_export_one_object_for_reading_and_delete_what_others_were_given,
-];

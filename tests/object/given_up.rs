@@ -47,6 +47,7 @@ fn is_filled(data: *const u8, bytes: usize, with: u8) -> bool {
     unsafe { std::slice::from_raw_parts(data, bytes) }.iter().all(|&byte| byte == with)
 }
 
+#[test]
 fn a_discarded_object_frees_its_memory_and_begins_with_zeros_at_the_next_write() {
     for bytes in BYTES {
         let mut object = Object::new(bytes);
@@ -63,6 +64,7 @@ fn a_discarded_object_frees_its_memory_and_begins_with_zeros_at_the_next_write()
     }
 }
 
+#[test]
 fn a_read_of_a_discarded_object_is_an_error_that_says_what_to_do() {
     let mut object = Object::new(100);
     object.mutable_cpu_data().unwrap();
@@ -73,6 +75,7 @@ fn a_read_of_a_discarded_object_is_an_error_that_says_what_to_do() {
     assert!(object.overwrite_cpu_data().is_ok() && object.cpu_data().is_ok());
 }
 
+#[test]
 fn a_discarded_object_takes_memory_that_is_lent_and_ends_like_any_other() {
     let mut object = Object::new(100);
     object.mutable_cpu_data().unwrap();
@@ -84,6 +87,7 @@ fn a_discarded_object_takes_memory_that_is_lent_and_ends_like_any_other() {
     assert!(memory.iter().all(|&byte| byte == 5), "borrowed memory stays the caller's");
 }
 
+#[test(alone_with_driver)]
 fn a_device_side_is_given_up_too() {
     let _gpu = gpu();
     let mut object = Object::new(100);
@@ -95,6 +99,7 @@ fn a_device_side_is_given_up_too() {
     assert!(object.mutable_gpu_data().is_ok());
 }
 
+#[test(alone_with_driver)]
 fn a_discarded_object_has_nothing_to_wait_for() {
     let _gpu = gpu();
     let mut object = Object::new(100);
@@ -107,12 +112,14 @@ fn a_discarded_object_has_nothing_to_wait_for() {
     assert_eq!(unsafe { syncedmem_stream_wait(object.mem(), stream) }, SYNCEDMEM_SUCCESS);
 }
 
+#[test(alone, ("SYNCEDMEM_CHECK_DEVICE", "1"))]
 fn the_check_of_the_device_lets_a_discarded_object_go_on() {
     let mut object = Object::touched(Storage::mutable_cpu_data, 100);
     assert_eq!((object.discard(), object.discard()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
     assert!(object.mutable_cpu_data().is_ok());
 }
 
+#[test(alone)]
 fn shared_objects_with_lives_one_after_the_other_take_the_same_block() {
     for bytes in BYTES {
         let (mut first, mut second) = (shared(bytes), shared(bytes));
@@ -128,6 +135,7 @@ fn shared_objects_with_lives_one_after_the_other_take_the_same_block() {
     }
 }
 
+#[test(alone)]
 fn a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not() {
     let (mut gone, mut alive) = (shared(5000), shared(5000));
     for object in [&mut gone, &mut alive] {
@@ -148,6 +156,7 @@ fn a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_no
     assert!(is_filled(view, 5000, 3));
 }
 
+#[test]
 fn what_was_touched_or_is_read_first_is_not_shared() {
     let mut touched = Object::new(100);
     let data = touched.cpu_data().unwrap();
@@ -161,6 +170,7 @@ fn what_was_touched_or_is_read_first_is_not_shared() {
     assert!(is_filled(data, 100, 0));
 }
 
+#[test]
 fn a_layer_that_needs_zeros_is_lent_zeros() {
     let (mut first, mut second) = (shared(100), shared(100));
     let data = lend(&mut first);
@@ -170,6 +180,7 @@ fn a_layer_that_needs_zeros_is_lent_zeros() {
     assert!(is_filled(data, 100, 0));
 }
 
+#[test(alone)]
 fn a_block_lies_where_it_is_planned() {
     let (mut first, mut second) = (shared(1000), shared(1000));
     unsafe { net::place(inner(&mut second), 1 << 16, 1 << 17) };
@@ -178,6 +189,7 @@ fn a_block_lies_where_it_is_planned() {
     assert_eq!(second.addr() - first.addr(), 1 << 16);
 }
 
+#[test(alone)]
 fn an_object_that_ends_gives_its_block_back_on_any_thread() {
     // With the last one the arena ends.
     let _last = shared(100);
@@ -191,6 +203,7 @@ fn an_object_that_ends_gives_its_block_back_on_any_thread() {
     assert_eq!(lend(&mut next).addr(), data);
 }
 
+#[test(alone)]
 fn threads_have_arenas_of_their_own() {
     let lend = || {
         let mut object = shared(1 << 20);
@@ -217,6 +230,7 @@ fn partly_written() -> (Object, *mut u8) {
     (object, data)
 }
 
+#[test(alone)]
 fn what_layers_did_not_write_is_zeros_once_the_blob_has_more_or_is_read_from_outside() {
     let has_zeros = |data: *mut u8| is_filled(data, 1000, 1) && is_filled(unsafe { data.add(1000) }, 4000, 0);
     let (mut object, data) = partly_written();
@@ -232,6 +246,7 @@ fn what_layers_did_not_write_is_zeros_once_the_blob_has_more_or_is_read_from_out
     assert!(has_zeros(data), "a read from outside of layers");
 }
 
+#[test]
 fn where_free_is_to_take_each_block_nothing_is_shared_and_a_line_says_so_once() {
     let said = alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || {
         for bytes in BYTES {
@@ -248,6 +263,7 @@ fn where_free_is_to_take_each_block_nothing_is_shared_and_a_line_says_so_once() 
     }
 }
 
+#[test(alone_with_driver)]
 fn where_host_memory_is_page_locked_no_arena_lends_any() {
     let _gpu = gpu();
     let _pinning = Pinning::always();
@@ -258,12 +274,14 @@ fn where_host_memory_is_page_locked_no_arena_lends_any() {
     assert_refused(object.cpu_data().unwrap_err(), SYNCEDMEM_ERROR_INVALID_STATE, GONE.to_str().unwrap());
 }
 
+#[test]
 fn nothing_is_executed_unless_it_is_said() {
     assert_eq!(net::executing(LAYER, 0), NOTHING);
     assert_eq!(net::executing(99, 0), LAYER);
     assert_eq!(net::executing(NOTHING, 0), NOTHING, "an unknown number is no layer");
 }
 
+#[test(alone)]
 fn a_thread_ends_with_its_arena_free_for_the_next() {
     let there = || {
         let mut object = shared(1 << 20);
@@ -274,34 +292,9 @@ fn a_thread_ends_with_its_arena_free_for_the_next() {
     assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:x?}");
 }
 
+#[test(alone, ("SYNCEDMEM_JUNK_FILL", "on"))]
 fn junk_fills_what_is_lent() {
     let mut object = shared(100);
     let data = lend(&mut object);
     assert!(unsafe { data.cast::<[f32; 25]>().read_unaligned() }.iter().all(|value| value.is_nan()));
 }
-
-harness::tests![
-    a_discarded_object_frees_its_memory_and_begins_with_zeros_at_the_next_write,
-    a_read_of_a_discarded_object_is_an_error_that_says_what_to_do,
-    a_discarded_object_takes_memory_that_is_lent_and_ends_like_any_other,
-    what_was_touched_or_is_read_first_is_not_shared,
-    a_layer_that_needs_zeros_is_lent_zeros,
-    nothing_is_executed_unless_it_is_said,
-    where_free_is_to_take_each_block_nothing_is_shared_and_a_line_says_so_once;
-    alone(&[]):
-    shared_objects_with_lives_one_after_the_other_take_the_same_block,
-    a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not,
-    what_layers_did_not_write_is_zeros_once_the_blob_has_more_or_is_read_from_outside,
-    a_block_lies_where_it_is_planned,
-    an_object_that_ends_gives_its_block_back_on_any_thread,
-    threads_have_arenas_of_their_own,
-    a_thread_ends_with_its_arena_free_for_the_next;
-    alone_with_driver(&[]):
-    where_host_memory_is_page_locked_no_arena_lends_any,
-    a_device_side_is_given_up_too,
-    a_discarded_object_has_nothing_to_wait_for;
-    alone(&[("SYNCEDMEM_CHECK_DEVICE", "1")]):
-    the_check_of_the_device_lets_a_discarded_object_go_on;
-    alone(&[("SYNCEDMEM_JUNK_FILL", "on")]):
-    junk_fills_what_is_lent,
-];

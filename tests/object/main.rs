@@ -5,6 +5,9 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 mod arenas;
 mod device_arenas;
 mod device_check;
@@ -18,15 +21,6 @@ mod given_up;
 #[path = "../support/mod.rs"]
 mod support;
 
-support::harness::suites![
-    arenas,
-    device_arenas,
-    device_check,
-    device_dlpack,
-    device_faults,
-    device_sequences,
-    device_threads,
-    dlpack,
-    dlpack_ends,
-    given_up,
-];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

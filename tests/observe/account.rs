@@ -11,6 +11,7 @@ const SMALL: usize = 100;
 const MIDDLE: usize = 50_000;
 const LARGE: usize = 4 << 20;
 
+#[test(alone, ON)]
 fn every_figure_of_a_known_sequence_is_exact() {
     let mut small = Object::touched(Storage::cpu_data, SMALL);
     let mut middle = Object::touched(Storage::overwrite_cpu_data, MIDDLE);
@@ -57,6 +58,7 @@ fn every_figure_of_a_known_sequence_is_exact() {
     assert_eq!(counts(), expected);
 }
 
+#[test(alone, ON, ("SYNCEDMEM_POOL_BUDGET", "0"))]
 fn times_are_those_that_passed() {
     let start = std::time::Instant::now();
     for _ in 0..20 {
@@ -70,6 +72,7 @@ fn times_are_those_that_passed() {
     assert!(made.nanoseconds + filled.nanoseconds <= passed, "{made:?} {filled:?} in {passed} ns");
 }
 
+#[test(alone, ON)]
 fn an_object_of_no_bytes_counts_as_one_and_has_no_memory() {
     let object = Object::touched(Storage::mutable_cpu_data, 0);
     drop(object);
@@ -78,6 +81,7 @@ fn an_object_of_no_bytes_counts_as_one_and_has_no_memory() {
     assert_eq!(counts().host_fills.bytes, 0);
 }
 
+#[test(alone)]
 fn without_accounting_there_is_what_lives_and_nothing_else() {
     let object = Object::touched(Storage::cpu_data, LARGE);
     assert_eq!(figures().pageable.live, LARGE as u64);
@@ -88,6 +92,7 @@ fn without_accounting_there_is_what_lives_and_nothing_else() {
     assert_eq!(figures().pageable.live, 0);
 }
 
+#[test(alone, ON)]
 fn as_much_is_written_as_the_caller_has_room_for() {
     let whole = size_of::<syncedmem_stats_t>();
     Object::new(SMALL).cpu_data().unwrap();
@@ -111,6 +116,7 @@ fn as_much_is_written_as_the_caller_has_room_for() {
     assert_refused(unsafe { syncedmem_stats(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "NULL");
 }
 
+#[test(alone)]
 fn accounting_that_begins_in_the_middle_counts_from_there() {
     let before = Object::touched(Storage::cpu_data, LARGE);
     let plain = Plain::new(MIDDLE);
@@ -142,6 +148,7 @@ fn accounting_that_begins_in_the_middle_counts_from_there() {
 }
 
 /// Each round the account ends and begins again while other threads make blocks and give them back.
+#[test(alone)]
 fn nothing_lives_after_the_last_object_whenever_the_account_began() {
     const ROUNDS: usize = 3000;
     for round in 0..ROUNDS {
@@ -156,6 +163,7 @@ fn nothing_lives_after_the_last_object_whenever_the_account_began() {
     }
 }
 
+#[test(alone, ON)]
 fn what_is_accounted_for_is_asked_for_in_two_words() {
     let mut is = SYNCEDMEM_ACCOUNTING_OFF;
     let mut get = || {
@@ -174,6 +182,7 @@ fn what_is_accounted_for_is_asked_for_in_two_words() {
     assert_eq!(unsafe { syncedmem_get_accounting(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
 }
 
+#[test(alone, ON, ("SYNCEDMEM_HOST_LIMIT", "1M"))]
 fn memory_that_runs_out_is_a_failure_of_so_many_bytes() {
     assert_eq!(syncedmem_set_error_policy(1), SYNCEDMEM_SUCCESS);
     let fits = Object::touched(Storage::cpu_data, MIB / 2);
@@ -192,6 +201,7 @@ fn memory_that_runs_out_is_a_failure_of_so_many_bytes() {
     assert_eq!(counts().host_failures.count, 4);
 }
 
+#[test(alone, ON)]
 fn a_forked_child_counts_its_own() {
     let mut object = Object::touched(Storage::cpu_data, LARGE);
     let before = counts();
@@ -208,25 +218,9 @@ fn a_forked_child_counts_its_own() {
     assert_eq!(counts(), before, "the parent's are its own");
 }
 
+#[test(alone, ON)]
 fn a_child_that_is_forked_before_the_first_access_counts_its_own() {
     let _object = Object::new(SMALL);
     assert_eq!(counts().objects_made, 1);
     in_a_child(|| assert_eq!(counts().objects_made, 0));
 }
-
-crate::support::harness::tests![
-    alone(&[ON]):
-    every_figure_of_a_known_sequence_is_exact,
-    an_object_of_no_bytes_counts_as_one_and_has_no_memory,
-    as_much_is_written_as_the_caller_has_room_for,
-    what_is_accounted_for_is_asked_for_in_two_words,
-    a_child_that_is_forked_before_the_first_access_counts_its_own;
-    alone(&[ON, ("SYNCEDMEM_POOL_BUDGET", "0")]):
-    times_are_those_that_passed;
-    alone(&[]):
-    without_accounting_there_is_what_lives_and_nothing_else,
-    accounting_that_begins_in_the_middle_counts_from_there,
-    nothing_lives_after_the_last_object_whenever_the_account_began;
-    alone(&[ON, ("SYNCEDMEM_HOST_LIMIT", "1M")]): memory_that_runs_out_is_a_failure_of_so_many_bytes;
-    alone(&[ON]): a_forked_child_counts_its_own,
-];

@@ -22,6 +22,7 @@ fn named(bytes: usize, name: &str) -> Object {
     object
 }
 
+#[test]
 fn the_trace_says_who_held_the_memory_at_its_peak() {
     in_a_traced_process(&[], || {
         let mut names = vec![named(3 * MIB, "weights"), named(2 * MIB, "data")];
@@ -40,6 +41,7 @@ fn the_trace_says_who_held_the_memory_at_its_peak() {
     });
 }
 
+#[test(alone, ON)]
 fn names_are_refused_where_they_cannot_be_kept() {
     let mut object = Object::new(SMALL);
     for kept in ["größe 🦀", &"x".repeat(SYNCEDMEM_NAME_BYTES)] {
@@ -53,6 +55,7 @@ fn names_are_refused_where_they_cannot_be_kept() {
     assert!(last_error().contains("name is NULL"), "{}", last_error());
 }
 
+#[test(alone, ON)]
 fn an_object_whose_constructor_was_inlined_counts_its_memory_and_its_end() {
     let plain = Plain::unseen(MIDDLE);
     plain.cpu_data();
@@ -63,6 +66,7 @@ fn an_object_whose_constructor_was_inlined_counts_its_memory_and_its_end() {
     assert_eq!((stats.objects_made, stats.objects_ended, stats.pageable.live), (0, 1, 0));
 }
 
+#[test(alone, ON)]
 fn peaks_begin_anew_where_they_are_reset() {
     let _stays = named(MIB, "stays");
     drop(named(LARGE, "goes"));
@@ -75,6 +79,7 @@ fn peaks_begin_anew_where_they_are_reset() {
     assert_eq!(figures().pageable.peak, (MIB + KIB) as u64);
 }
 
+#[test(alone, ON)]
 fn every_access_that_needs_work_is_counted_through_either_abi_by_every_thread() {
     const THREADS: usize = 4;
     const TURNS: u64 = 500;
@@ -97,6 +102,7 @@ fn allocated(stats: &syncedmem_stats_t) -> u64 {
 }
 
 /// An accessor of C++ returns the object's pointer, and the library sees no call.
+#[test(alone, ON)]
 fn accesses_that_need_nothing_are_served_at_once() {
     let plain = Plain::new(SMALL);
     let access = || {
@@ -112,6 +118,7 @@ fn accesses_that_need_nothing_are_served_at_once() {
     }
 }
 
+#[test(alone, ON)]
 fn an_object_that_grows_gives_its_block_back() {
     let plain = Plain::new(SMALL);
     plain.cpu_data();
@@ -122,14 +129,3 @@ fn an_object_that_grows_gives_its_block_back() {
     assert_eq!((stats.pageable.live, stats.objects_made), (MIDDLE as u64, 1));
     assert_eq!(stats.pageable.allocations, sum(2, SMALL + MIDDLE));
 }
-
-crate::support::harness::tests![
-    the_trace_says_who_held_the_memory_at_its_peak;
-    alone(&[ON]):
-    every_access_that_needs_work_is_counted_through_either_abi_by_every_thread,
-    peaks_begin_anew_where_they_are_reset,
-    names_are_refused_where_they_cannot_be_kept,
-    accesses_that_need_nothing_are_served_at_once,
-    an_object_whose_constructor_was_inlined_counts_its_memory_and_its_end,
-    an_object_that_grows_gives_its_block_back,
-];

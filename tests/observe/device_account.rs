@@ -7,6 +7,7 @@ use crate::support::plain::Plain;
 use crate::support::pools::*;
 use crate::support::*;
 
+#[test]
 fn under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself() {
     for accounting in ["on", "off"] {
         let environment = [("SYNCEDMEM_ACCOUNT", accounting), ("SYNCEDMEM_HOST_LIMIT", "8M")];
@@ -24,6 +25,7 @@ fn under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself() {
     }
 }
 
+#[test(alone_with_driver, ON)]
 fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
     let gpu = &gpu();
     let mut objects = [MIB, 2 * MIB].map(Object::new);
@@ -41,6 +43,7 @@ fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
     assert_eq!(counts().device.live, 0);
 }
 
+#[test(alone_with_driver, ON)]
 fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done() {
     let gpu = &gpu();
     let stream = gpu.stream();
@@ -72,6 +75,7 @@ fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_
 }
 
 /// A thread whose first touch finds another thread's claim on the object tries once more, which must not be for the account.
+#[test(alone_with_driver)]
 fn nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_touch() {
     let gpu = &simulated_gpu();
     gpu.set_memory(MIB);
@@ -92,6 +96,7 @@ fn nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_
     assert_eq!(figures().objects_made, 0);
 }
 
+#[test]
 fn what_threads_take_from_each_other_is_counted_once() {
     const THREADS: usize = 4;
     const TURNS: usize = 500;
@@ -131,12 +136,3 @@ fn what_threads_take_from_each_other_is_counted_once() {
         trim(ALL);
     });
 }
-
-crate::support::harness::tests![
-    under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself,
-    what_threads_take_from_each_other_is_counted_once;
-    alone_with_driver(&[]): nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_touch;
-    alone_with_driver(&[ON]):
-    a_reset_of_the_device_leaves_no_memory_behind_in_the_account,
-    a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done
-];

@@ -6,6 +6,9 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 mod account;
 mod account_objects;
 mod device_account;
@@ -20,15 +23,6 @@ mod trace_processes;
 mod trace_recording;
 mod traced_account;
 
-support::harness::suites![
-    account,
-    account_objects,
-    device_account,
-    nvtx,
-    report,
-    trace_recording,
-    trace_library,
-    trace_limits,
-    trace_processes,
-    traced_account,
-];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

@@ -40,6 +40,7 @@ fn two_ranges() {
     drop(outer);
 }
 
+#[test]
 fn ranges_nest_in_a_domain_of_the_librarys_own() {
     let tool = Tool::new();
     let seen = tool.sees(&[], || {
@@ -61,6 +62,7 @@ fn ranges_nest_in_a_domain_of_the_librarys_own() {
     }
 }
 
+#[test]
 fn what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named() {
     // As CUPTI is in a process with PyTorch: without a driver its entry calls itself until the stack ends.
     let tool = Tool::new();
@@ -86,14 +88,17 @@ fn sees_no_ranges(environment: &[(&str, &str)], should_see: &[&str]) {
     assert!(inside() || seen == should_see, "{seen:?}");
 }
 
+#[test]
 fn a_tool_that_wants_no_ranges_is_not_called_again() {
     sees_no_ranges(&[("FAKE_PROFILER_WANTS", "nothing")], &["initialize"]);
 }
 
+#[test]
 fn a_tool_that_fails_is_not_called_again_whatever_it_left() {
     sees_no_ranges(&[("FAKE_PROFILER_WANTS", "failure")], &["initialize"]);
 }
 
+#[test]
 fn without_a_tool_there_are_no_ranges_and_no_failure() {
     for path in ["", "/no/such/tool.so"] {
         alone(&[("NVTX_INJECTION64_PATH", path)], || {
@@ -102,11 +107,3 @@ fn without_a_tool_there_are_no_ranges_and_no_failure() {
         });
     }
 }
-
-crate::support::harness::tests![
-    ranges_nest_in_a_domain_of_the_librarys_own,
-    what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named,
-    a_tool_that_wants_no_ranges_is_not_called_again,
-    a_tool_that_fails_is_not_called_again_whatever_it_left,
-    without_a_tool_there_are_no_ranges_and_no_failure,
-];

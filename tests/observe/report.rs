@@ -137,6 +137,7 @@ impl Program {
     }
 }
 
+#[test]
 fn a_report_is_written_when_the_program_returns() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
     let run = zoo.run("return");
@@ -156,6 +157,7 @@ fn a_report_is_written_when_the_program_returns() {
     assert!(reports[0].lines().all(|line| line.chars().count() <= 110), "{}", reports[0]);
 }
 
+#[test]
 fn a_run_replaces_the_report_of_an_earlier_one_and_no_other_file() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &[]);
     zoo.run("fork");
@@ -171,6 +173,7 @@ fn a_run_replaces_the_report_of_an_earlier_one_and_no_other_file() {
     assert_eq!(names.iter().filter(|name| name.starts_with("report-")).count(), 2, "{names:?}");
 }
 
+#[test]
 fn makers_are_named_where_they_have_names_and_else_by_their_place() {
     for linked in [Linked::Shared, Linked::Static] {
         let zoo = Program::new(OUTLINED, linked, &["-rdynamic"]);
@@ -188,6 +191,7 @@ fn makers_are_named_where_they_have_names_and_else_by_their_place() {
     }
 }
 
+#[test]
 fn makers_that_are_called_from_one_place_in_turn_are_told_apart() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
     let holders = zoo.traced("in turn");
@@ -196,6 +200,7 @@ fn makers_that_are_called_from_one_place_in_turn_are_told_apart() {
     }
 }
 
+#[test]
 fn of_inlined_constructors_the_first_access_is_named() {
     let zoo = Program::new(INLINED, Linked::Shared, &["-rdynamic"]);
     // Both by the same caller, from the same function: one holder.
@@ -206,6 +211,7 @@ fn of_inlined_constructors_the_first_access_is_named() {
     assert_has(&report, &[": destroy=2 mutable_cpu_data=2\n", "\nobjects made: 0, ended: 2\n"]);
 }
 
+#[test]
 fn a_report_comes_before_the_library_ends_the_process() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
     let report = zoo.report();
@@ -221,6 +227,7 @@ fn a_report_comes_before_the_library_ends_the_process() {
     assert_eq!(failed.split_whitespace().collect::<Vec<_>>()[6..9], ["1", "64.0", "MiB"], "{failed}");
 }
 
+#[test]
 fn a_process_that_ends_without_the_library_leaves_none_and_is_not_disturbed() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &[]);
     let never = zoo.run("never");
@@ -230,6 +237,7 @@ fn a_process_that_ends_without_the_library_leaves_none_and_is_not_disturbed() {
     assert!(!zoo.report().exists(), "{:?}", zoo.reports());
 }
 
+#[test]
 fn a_forked_child_reports_what_it_did_and_nothing_of_its_parents() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
     zoo.run("fork");
@@ -247,6 +255,7 @@ fn a_forked_child_reports_what_it_did_and_nothing_of_its_parents() {
     assert_eq!(zoo.reports().len(), 1, "a child that did nothing has nothing to report");
 }
 
+#[test]
 fn what_cannot_be_written_to_its_file_goes_to_standard_error() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &[]);
     let missing = zoo.0.join("no-such-folder/report");
@@ -264,15 +273,3 @@ fn what_cannot_be_written_to_its_file_goes_to_standard_error() {
     let run = zoo.run_with("return", &[("SYNCEDMEM_REPORT", "stderr")]);
     assert!(run.stderr.starts_with(b"libsyncedmem: memory of zoo (process "));
 }
-
-crate::support::harness::tests![
-    a_report_is_written_when_the_program_returns,
-    a_run_replaces_the_report_of_an_earlier_one_and_no_other_file,
-    makers_are_named_where_they_have_names_and_else_by_their_place,
-    makers_that_are_called_from_one_place_in_turn_are_told_apart,
-    of_inlined_constructors_the_first_access_is_named,
-    a_report_comes_before_the_library_ends_the_process,
-    a_process_that_ends_without_the_library_leaves_none_and_is_not_disturbed,
-    a_forked_child_reports_what_it_did_and_nothing_of_its_parents,
-    what_cannot_be_written_to_its_file_goes_to_standard_error,
-];

@@ -44,6 +44,7 @@ fn copied(events: &[Event], to: Side) -> Vec<u64> {
     copied.collect()
 }
 
+#[test]
 fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
     in_a_traced_process(&[], || {
         let gpu = simulated_gpu();
@@ -66,6 +67,7 @@ fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
     });
 }
 
+#[test(alone, ("SYNCEDMEM_ACCOUNT", "on"))]
 fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
     let (gpu, folder) = (simulated_gpu(), Folder::new());
     work(&gpu);
@@ -88,6 +90,7 @@ fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
     assert!(!known.is_empty());
 }
 
+#[test]
 fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
     in_a_traced_process(&[("SYNCEDMEM_ACCOUNT", "on")], || {
         let gpu = &simulated_gpu();
@@ -112,6 +115,7 @@ fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
     });
 }
 
+#[test(alone)]
 fn a_trace_that_cannot_begin_leaves_nothing_traced() {
     let folder = Folder::new();
     let [path, no_path] = ["t", "no/t"].map(|name| c_path(&folder.path(name)));
@@ -121,6 +125,7 @@ fn a_trace_that_cannot_begin_leaves_nothing_traced() {
     assert!(!flags::is_observed(), "nothing records");
 }
 
+#[test]
 fn a_file_that_cannot_be_is_said_once_and_the_program_goes_on() {
     let said = alone(&[("SYNCEDMEM_TRACE", "/no/such/folder/t")], || {
         let gpu = simulated_gpu();
@@ -130,6 +135,7 @@ fn a_file_that_cannot_be_is_said_once_and_the_program_goes_on() {
     assert!(inside() || said.matches("libsyncedmem: SYNCEDMEM_TRACE=/no/such/folder/t").count() == 1, "{said}");
 }
 
+#[test]
 fn a_profiler_sees_ranges_around_what_takes_time() {
     let seen = Tool::new().sees(&[], || work(&simulated_gpu()));
     if inside() {
@@ -150,12 +156,3 @@ fn a_profiler_sees_ranges_around_what_takes_time() {
     assert!(count("wait for copy", 0) >= 2, "{seen:?}");
     assert_eq!(count("allocate device", BYTES) + count("allocate device", 3 << 20), 2, "{seen:?}");
 }
-
-crate::support::harness::tests![
-    a_trace_by_the_environment_tells_what_the_drivers_log_tells,
-    threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest,
-    a_file_that_cannot_be_is_said_once_and_the_program_goes_on,
-    a_profiler_sees_ranges_around_what_takes_time;
-    alone(&[("SYNCEDMEM_ACCOUNT", "on")]): a_trace_by_the_api_begins_with_the_places_that_are_known_already;
-    alone(&[]): a_trace_that_cannot_begin_leaves_nothing_traced
-];

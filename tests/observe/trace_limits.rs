@@ -29,6 +29,7 @@ fn is_cut(path: &Path, recorded: u64, errno: i32) {
     assert!(read.header.end.is_some(), "it was stopped");
 }
 
+#[test]
 fn a_full_disk_cuts_the_trace_with_one_line_and_not_the_program() {
     let folder = Folder::new();
     let on = folder.path("");
@@ -54,6 +55,7 @@ fn a_full_disk_cuts_the_trace_with_one_line_and_not_the_program() {
     assert!(said.contains("t: no space is left on the device\n"), "{said}");
 }
 
+#[test]
 fn the_limit_of_a_files_length_cuts_the_trace_and_not_the_process() {
     let said = alone(&[], || {
         let folder = Folder::new();
@@ -91,6 +93,7 @@ fn with_address_space<R>(more: u64, work: impl FnOnce() -> R) -> R {
     result
 }
 
+#[test(alone)]
 fn without_address_space_for_it_there_is_no_trace() {
     let folder = Folder::new();
     let path = c_path(&folder.path("t"));
@@ -105,6 +108,7 @@ fn without_address_space_for_it_there_is_no_trace() {
 }
 
 /// 200,000 records are 12 MiB.
+#[test(alone)]
 fn a_long_recording_needs_no_more_address_space_than_a_short_one() {
     let folder = Folder::new();
     let path = folder.path("t");
@@ -121,6 +125,7 @@ fn a_long_recording_needs_no_more_address_space_than_a_short_one() {
 }
 
 /// Names of 190 letters, some 3 MiB of them: windows begin between two.
+#[test(alone)]
 fn texts_are_whole_in_each_window() {
     let name = |number: u64| format!("{number:>190}");
     let read = recorded(|| (0..15_000).for_each(|number| writer::name(0x5000, 64, &name(number))));
@@ -128,6 +133,7 @@ fn texts_are_whole_in_each_window() {
     assert!(names.eq((0..15_000).map(name)));
 }
 
+#[test]
 fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
     let said = alone(&[], || {
         let folder = Folder::new();
@@ -152,6 +158,7 @@ fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
     assert!(inside() || said.contains("t: the program closed its descriptor\n"), "{said}");
 }
 
+#[test(alone)]
 fn what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace() {
     let folder = Folder::new();
     let path = folder.path("t");
@@ -167,6 +174,7 @@ fn what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace() 
     assert_eq!(starts(&path), [1]);
 }
 
+#[test(alone)]
 fn a_descriptor_of_the_trace_is_not_inherited_by_other_programs() {
     let folder = Folder::new();
     writer::start(&c_path(&folder.path("the-trace"))).unwrap();
@@ -177,15 +185,3 @@ fn a_descriptor_of_the_trace_is_not_inherited_by_other_programs() {
     assert!(listing.contains("->") && !listing.contains("the-trace"), "{listing}");
     writer::stop();
 }
-
-crate::support::harness::tests![
-    a_full_disk_cuts_the_trace_with_one_line_and_not_the_program,
-    the_limit_of_a_files_length_cuts_the_trace_and_not_the_process,
-    a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files;
-    alone(&[]):
-    without_address_space_for_it_there_is_no_trace,
-    a_long_recording_needs_no_more_address_space_than_a_short_one,
-    texts_are_whole_in_each_window,
-    what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace,
-    a_descriptor_of_the_trace_is_not_inherited_by_other_programs
-];

@@ -53,6 +53,7 @@ fn end(child: &mut Child) {
 
 /// Each thread records the numbers from 1 on, shifted by its own, and goes on until there would be no room for all of them; then it waits for
 /// its end.
+#[test(ignored)]
 fn four_threads_record_until_they_are_ended() {
     let Some(path) = std::env::var_os("TRACE_TO") else { skip("other tests start it") };
     writer::start(&c_path(Path::new(&path))).unwrap();
@@ -80,6 +81,7 @@ fn four_threads_record_until_they_are_ended() {
 /// Bits of a number below those of its thread.
 const SHIFT: u32 = 40;
 
+#[test]
 fn a_kill_at_any_moment_loses_no_finished_event() {
     let folder = Folder::new();
     for round in 0..12 {
@@ -98,6 +100,7 @@ fn a_kill_at_any_moment_loses_no_finished_event() {
     }
 }
 
+#[test(alone)]
 fn an_exit_marks_the_recording_as_whole() {
     let folder = Folder::new();
     let path = folder.path("t");
@@ -112,6 +115,7 @@ fn an_exit_marks_the_recording_as_whole() {
     assert!(end.time >= read.header.about.start && end.peak_resident > 1 << 20, "{end:?}");
 }
 
+#[test(alone)]
 fn a_forked_child_has_a_file_of_its_own_from_its_first_event_on() {
     let folder = Folder::new();
     let path = folder.path("t");
@@ -148,6 +152,7 @@ fn header(path: &Path) -> Header {
     Recorded::of(path).header
 }
 
+#[test(alone)]
 fn with_its_number_in_the_name_each_process_has_a_file_of_its_own() {
     let folder = Folder::new();
     writer::start(&c_path(&folder.path("100%% %p"))).unwrap();
@@ -166,6 +171,7 @@ fn with_its_number_in_the_name_each_process_has_a_file_of_its_own() {
     assert_eq!(header(&folder.path(&name(child))).about.parent, me);
 }
 
+#[test(alone)]
 fn forks_under_threads_that_record_leave_whole_files() {
     /// As many as fit into the file, however long the forks take.
     const MOST: u64 = 1_000_000;
@@ -182,6 +188,7 @@ fn forks_under_threads_that_record_leave_whole_files() {
     assert_eq!((read.header.next, read.unfinished.len()), (recorded.into_inner().min(MOST), 0));
 }
 
+#[test]
 fn a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run() {
     let folder = Folder::new();
     let path = folder.path("t");
@@ -201,6 +208,7 @@ fn a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run() {
 }
 
 /// Records, and becomes the same program again, which finds its earlier image's file.
+#[test(ignored)]
 fn a_process_executes_itself() {
     let Some(path) = std::env::var_os("TRACE_TO") else { skip("other tests start it") };
     writer::start(&c_path(Path::new(&path))).unwrap();
@@ -215,6 +223,7 @@ fn a_process_executes_itself() {
     }
 }
 
+#[test]
 fn a_program_that_executes_another_one_keeps_what_it_recorded() {
     let folder = Folder::new();
     let path = folder.path("t");
@@ -229,6 +238,7 @@ fn a_program_that_executes_another_one_keeps_what_it_recorded() {
     assert_eq!(all.map(|one| one.header.end.is_some()), [false, false, true]);
 }
 
+#[test(alone)]
 fn a_file_that_another_program_has_locked_is_left_to_it_and_the_process_has_one_of_its_own() {
     for contents in ["", "another program's", &"long\n".repeat(10_000)] {
         let folder = Folder::new();
@@ -245,18 +255,3 @@ fn a_file_that_another_program_has_locked_is_left_to_it_and_the_process_has_one_
         assert_eq!(header(&own).about.run, header(&own).about.identity);
     }
 }
-
-crate::support::harness::tests![
-    a_kill_at_any_moment_loses_no_finished_event,
-    a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run,
-    a_program_that_executes_another_one_keeps_what_it_recorded;
-    ignored(&[]):
-    four_threads_record_until_they_are_ended,
-    a_process_executes_itself;
-    alone(&[]):
-    forks_under_threads_that_record_leave_whole_files,
-    an_exit_marks_the_recording_as_whole,
-    a_forked_child_has_a_file_of_its_own_from_its_first_event_on,
-    with_its_number_in_the_name_each_process_has_a_file_of_its_own,
-    a_file_that_another_program_has_locked_is_left_to_it_and_the_process_has_one_of_its_own
-];

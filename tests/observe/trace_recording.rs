@@ -9,6 +9,7 @@ use syncedmem_trace::recording::header::VERSION;
 use syncedmem_trace::recording::record::Record;
 use syncedmem_trace::recording::text::Topic;
 
+#[test(alone)]
 fn every_event_is_in_the_file_as_it_was() {
     let events = events::all_events();
     let read = recorded(|| events.iter().for_each(|event| writer::record(event, 0)));
@@ -17,6 +18,7 @@ fn every_event_is_in_the_file_as_it_was() {
     assert!(read.header.end.is_some() && read.header.cut.is_none() && read.unfinished.is_empty());
 }
 
+#[test(alone)]
 fn names_places_and_threads_are_in_the_file_once() {
     let place = "caffe::Blob<float>::Reshape(std::vector<int> const&) \"quoted\\path\" (libcaffe.so.1)";
     let read = recorded(|| {
@@ -46,6 +48,7 @@ fn names_places_and_threads_are_in_the_file_once() {
 }
 
 /// Before anything else.
+#[test(alone, ("SYNCEDMEM_POOL_BUDGET", "17M"))]
 fn what_the_process_is_and_what_bounds_its_memory_is_in_the_file() {
     let limit = libc::rlimit { rlim_cur: 1 << 45, rlim_max: libc::RLIM_INFINITY };
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
@@ -65,6 +68,7 @@ fn what_the_process_is_and_what_bounds_its_memory_is_in_the_file() {
     assert_eq!(of(Topic::Caffe), []);
 }
 
+#[test(alone, ("SYNCEDMEM_TRACE_SIZE", "64K"))]
 fn more_names_than_have_room_lose_their_record_and_nothing_else() {
     let read = recorded(|| {
         (0..1000).for_each(|number| writer::name(0x5000, 64, &format!("{number}{}", "x".repeat(190))));
@@ -76,6 +80,7 @@ fn more_names_than_have_room_lose_their_record_and_nothing_else() {
     assert_eq!(read.starts(), [1]);
 }
 
+#[test(alone, ("SYNCEDMEM_TRACE_SIZE", "64K"))]
 fn the_oldest_records_give_way_and_the_peak_is_exact() {
     let layout = Layout::within(64 << 10);
     let rounds = 3 * layout.most;
@@ -100,6 +105,7 @@ fn the_oldest_records_give_way_and_the_peak_is_exact() {
     assert_eq!(header.peaks[kind as usize], (peak, peak_time));
 }
 
+#[test(alone)]
 fn a_stack_of_24_kib_suffices() {
     /// The least that glibc's threads have beside what is asked for is their thread-local storage.
     const STACK: usize = 24 << 10;
@@ -126,6 +132,7 @@ fn a_stack_of_24_kib_suffices() {
     assert_eq!(starts(&path), (1..=3000).collect::<Vec<u64>>());
 }
 
+#[test(alone)]
 fn a_trace_replaces_an_earlier_one_in_its_file() {
     let folder = Folder::new();
     let (one, two) = (folder.path("1"), folder.path("2"));
@@ -139,6 +146,7 @@ fn a_trace_replaces_an_earlier_one_in_its_file() {
     assert_eq!(folder.names(), ["1", "2"]);
 }
 
+#[test(alone)]
 fn a_header_that_its_process_was_killed_at_is_no_file_of_another_program() {
     let folder = Folder::new();
     let path = folder.path("t");
@@ -159,6 +167,7 @@ fn a_header_that_its_process_was_killed_at_is_no_file_of_another_program() {
     }
 }
 
+#[test(alone)]
 fn what_cannot_be_a_trace_is_refused() {
     let folder = Folder::new();
     let (pipe, other, link) = (folder.path("pipe"), folder.path("other"), folder.path("link"));
@@ -180,18 +189,3 @@ fn what_cannot_be_a_trace_is_refused() {
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "mine");
     assert_eq!(folder.names(), ["link", "other", "pipe"]);
 }
-
-crate::support::harness::tests![
-    alone(&[]):
-    every_event_is_in_the_file_as_it_was,
-    names_places_and_threads_are_in_the_file_once,
-    a_stack_of_24_kib_suffices,
-    a_trace_replaces_an_earlier_one_in_its_file,
-    a_header_that_its_process_was_killed_at_is_no_file_of_another_program,
-    what_cannot_be_a_trace_is_refused;
-    alone(&[("SYNCEDMEM_POOL_BUDGET", "17M")]):
-    what_the_process_is_and_what_bounds_its_memory_is_in_the_file;
-    alone(&[("SYNCEDMEM_TRACE_SIZE", "64K")]):
-    more_names_than_have_room_lose_their_record_and_nothing_else,
-    the_oldest_records_give_way_and_the_peak_is_exact,
-];

@@ -52,6 +52,7 @@ fn host_work(turns: usize) {
     }
 }
 
+#[test]
 fn the_sums_of_a_trace_are_the_account() {
     in_a_traced_process(&[ON, POOLS], || {
         let gpu = simulated_gpu();
@@ -80,6 +81,7 @@ fn the_sums_of_a_trace_are_the_account() {
     });
 }
 
+#[test]
 fn a_forked_childs_events_are_its_own_in_the_trace_too() {
     in_a_traced_process(&[ON], || {
         host_work(3);
@@ -95,8 +97,3 @@ fn a_forked_childs_events_are_its_own_in_the_trace_too() {
         assert_eq!((traced.len(), &traced[&std::process::id()]), (2, &account));
     });
 }
-
-crate::support::harness::tests![
-    the_sums_of_a_trace_are_the_account,
-    a_forked_childs_events_are_its_own_in_the_trace_too,
-];

@@ -13,6 +13,7 @@ fn is_refused(object: &mut Object) {
     assert_refused(object.gpu_data(), SYNCEDMEM_ERROR_NO_GPU, "forked");
 }
 
+#[test(alone_with_driver)]
 fn a_child_ends_objects_in_every_state_at_once_and_by_its_exit_handlers() {
     static AT_EXIT: Mutex<Vec<Object>> = Mutex::new(Vec::new());
     extern "C" fn end_them() {
@@ -38,6 +39,7 @@ fn a_child_ends_objects_in_every_state_at_once_and_by_its_exit_handlers() {
     end_them();
 }
 
+#[test(alone_with_driver)]
 fn the_child_of_a_child_has_the_host_data_and_no_device_either() {
     let gpu = gpu();
     let mut object = State::AtCpuOverDevice.object(&gpu, &gpu.stream(), BYTES);
@@ -51,6 +53,7 @@ fn the_child_of_a_child_has_the_host_data_and_no_device_either() {
     assert!(object.gpu_data().is_ok());
 }
 
+#[test(alone_with_driver)]
 fn children_may_use_the_device_that_their_parent_has_not_used_and_so_may_it_afterwards() {
     loaded();
     let mut object = Object::holding(&pattern(1, BYTES));
@@ -65,6 +68,7 @@ fn children_may_use_the_device_that_their_parent_has_not_used_and_so_may_it_afte
     uses();
 }
 
+#[test(alone, ("SYNCEDMEM_TEST_DRIVER", "none"))]
 fn without_a_driver_a_child_is_a_process_like_any_other() {
     driver::hide_devices();
     let mut object = Object::holding(&pattern(1, BYTES));
@@ -74,11 +78,3 @@ fn without_a_driver_a_child_is_a_process_like_any_other() {
         assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"");
     });
 }
-
-harness::tests![
-    alone_with_driver(&[]):
-    a_child_ends_objects_in_every_state_at_once_and_by_its_exit_handlers,
-    the_child_of_a_child_has_the_host_data_and_no_device_either,
-    children_may_use_the_device_that_their_parent_has_not_used_and_so_may_it_afterwards;
-    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): without_a_driver_a_child_is_a_process_like_any_other
-];

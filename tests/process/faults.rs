@@ -68,6 +68,7 @@ fn caffe_malloc_host(_: &mut Storage) -> Answer {
 /// An operation: the least number of its allocations, its object, and the operation itself.
 type Case = (&'static str, usize, fn(&mut Storage), fn(&mut Storage) -> Answer);
 
+#[test]
 fn every_other_operation_bears_each_failure() {
     let set_callback = |_: &mut Storage| done(unsafe { syncedmem_set_error_callback(None, std::ptr::null_mut()) });
     let cases: [Case; 12] = [
@@ -90,6 +91,7 @@ fn every_other_operation_bears_each_failure() {
     }
 }
 
+#[test]
 fn first_touches_of_every_size() {
     // These are a block of malloc, one that is kept for reuse, one with a claim, and a mapping.
     let sizes = [(1, of::<4000> as fn(&mut _)), (1, of::<10_000>), (2, of::<100_000>), (3, of::<LARGE>)];
@@ -100,6 +102,7 @@ fn first_touches_of_every_size() {
     }
 }
 
+#[test]
 fn a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence() {
     driver::hide_devices();
     every_allocation(1, of::<4000>, |storage| {
@@ -109,9 +112,3 @@ fn a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence() 
         Ok(())
     });
 }
-
-crate::support::harness::tests![
-    every_other_operation_bears_each_failure,
-    first_touches_of_every_size,
-    a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence,
-];

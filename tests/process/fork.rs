@@ -16,6 +16,7 @@ fn touch(storage: &mut Storage, bytes: usize) {
     assert!(all_zero(storage.cpu_data().unwrap(), 100.min(bytes)));
 }
 
+#[test]
 fn forks_under_eight_allocating_threads_leave_every_object_usable() {
     let mut old = Storage::new();
     old.construct(64);
@@ -71,6 +72,7 @@ fn exchange() {
     drop(first);
 }
 
+#[test]
 fn forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable() {
     let old = created(96);
     let tensor = export(old, Ask { access: WRITE, ..FLOATS }).unwrap();
@@ -84,8 +86,3 @@ fn forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable() {
     drop(tensor);
     assert_eq!(destroy(old), SYNCEDMEM_SUCCESS);
 }
-
-crate::support::harness::tests![
-    forks_under_eight_allocating_threads_leave_every_object_usable,
-    forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable
-];

@@ -52,21 +52,17 @@ extern "C" fn register_before_the_library() {
     unsafe { libc::pthread_atfork(Some(prepare_before), None, None) };
 }
 
+#[test(alone)]
 fn a_fork_in_a_prepare_handler_that_was_registered_before_the_library_leaves_the_outer_fork_whole() {
     BEFORE.store(true, Relaxed);
     fork_beside(|| assert!(use_objects()));
     assert_eq!(NESTED.load(Relaxed), FORKS);
 }
 
+#[test(alone)]
 fn a_fork_in_a_prepare_handler_that_was_registered_after_the_library_leaves_the_outer_fork_whole() {
     assert_eq!(unsafe { libc::pthread_atfork(Some(prepare_after), None, None) }, 0);
     AFTER.store(true, Relaxed);
     fork_beside(|| assert!(use_objects()));
     assert_eq!(NESTED.load(Relaxed), FORKS);
 }
-
-crate::support::harness::tests![
-    alone(&[]):
-    a_fork_in_a_prepare_handler_that_was_registered_before_the_library_leaves_the_outer_fork_whole,
-    a_fork_in_a_prepare_handler_that_was_registered_after_the_library_leaves_the_outer_fork_whole
-];

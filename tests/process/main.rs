@@ -5,6 +5,9 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+#[macro_use]
+extern crate test_attribute;
+
 mod allocator;
 mod device_fork;
 mod faults;
@@ -19,4 +22,6 @@ mod signals;
 mod support;
 mod threads;
 
-support::harness::suites![device_fork, faults, fork, fork_order, pool_fork, refused_threads, signals, threads,];
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

@@ -16,6 +16,7 @@ fn fill_pools() -> [usize; 4] {
     [addresses[0], addresses[1], addresses[2], on_device.device_address()]
 }
 
+#[test(alone)]
 fn a_child_goes_on_with_what_is_idle_and_pageable() {
     let address = give_back(5 * MIB, 1);
     in_a_child(|| {
@@ -35,6 +36,7 @@ fn a_child_goes_on_with_what_is_idle_and_pageable() {
     assert!(all_are(data, 5 * MIB, 1), "what the child did there is its own");
 }
 
+#[test(alone, ("SYNCEDMEM_POOL_AGE", "0.1"))]
 fn a_childs_idle_blocks_grow_old_as_its_parents_do() {
     give_back(5 * MIB, 1);
     in_a_child(|| {
@@ -45,6 +47,7 @@ fn a_childs_idle_blocks_grow_old_as_its_parents_do() {
     until(|| idle(PAGEABLE) == 0);
 }
 
+#[test(alone_with_driver, POOLS)]
 fn a_child_calls_no_driver_whatever_lies_idle() {
     let _gpu = simulated_gpu();
     let addresses = fill_pools();
@@ -70,6 +73,7 @@ fn a_child_calls_no_driver_whatever_lies_idle() {
     assert_eq!(fill_pools(), addresses, "the parent goes on with its own");
 }
 
+#[test]
 fn forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free() {
     const FORKS: usize = 200;
     alone(&[("SYNCEDMEM_POOL_AGE", "0.01")], || {
@@ -88,10 +92,3 @@ fn forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free() {
         beside(4, empty_and_fill, || (0..FORKS).for_each(|_| in_a_child(child)));
     });
 }
-
-crate::support::harness::tests![
-    forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free;
-    alone(&[]): a_child_goes_on_with_what_is_idle_and_pageable;
-    alone(&[("SYNCEDMEM_POOL_AGE", "0.1")]): a_childs_idle_blocks_grow_old_as_its_parents_do;
-    alone_with_driver(&[POOLS]): a_child_calls_no_driver_whatever_lies_idle
-];

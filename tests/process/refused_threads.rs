@@ -16,6 +16,7 @@ fn give_back_many() {
     }
 }
 
+#[test(alone)]
 fn a_refused_thread_is_asked_for_once_in_a_second() {
     let start = Instant::now();
     refuse(usize::MAX, libc::EAGAIN);
@@ -27,6 +28,7 @@ fn a_refused_thread_is_asked_for_once_in_a_second() {
     assert!(idle(PAGEABLE) > 0, "blocks are kept without a thread, too");
 }
 
+#[test(alone, ("SYNCEDMEM_POOL_AGE", "0.1"))]
 fn once_there_are_threads_again_idle_memory_is_given_back() {
     refuse(1, libc::EAGAIN);
     give_back_many();
@@ -37,16 +39,10 @@ fn once_there_are_threads_again_idle_memory_is_given_back() {
     until(|| idle(PAGEABLE) == 0);
 }
 
+#[test(alone)]
 fn a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one() {
     refuse(1, libc::EINVAL);
     // There is one block: when it is reused, the thread may end, and the next block starts another.
     give_back(BYTES, 1);
     assert_eq!(ASKED.load(Relaxed), 2);
 }
-
-crate::support::harness::tests![
-    alone(&[]):
-    a_refused_thread_is_asked_for_once_in_a_second,
-    a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one;
-    alone(&[("SYNCEDMEM_POOL_AGE", "0.1")]): once_there_are_threads_again_idle_memory_is_given_back
-];

@@ -60,6 +60,7 @@ fn touch(object: &mut Object) {
     object.mutable_cpu_data().unwrap();
 }
 
+#[test(alone, ("SYNCEDMEM_ACCOUNT", "on"))]
 fn a_signal_handler_may_read_current_data_while_calls_are_counted() {
     let mut own = Object::new(1000);
     under_signals(&mut objects(), || true, || [&mut own, &mut Object::new(200)].into_iter().for_each(touch));
@@ -88,6 +89,7 @@ fn start_timer(nanoseconds: i64) -> libc::timer_t {
     timer
 }
 
+#[test(alone)]
 fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
     let folder = Folder::new();
     let file = folder.path("trace");
@@ -109,6 +111,7 @@ fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
     assert_eq!(folder.names().len(), 301, "each child has a file of its own");
 }
 
+#[test(alone)]
 fn a_signal_handler_that_reads_current_data_of_an_exported_object_is_served_or_told_that_it_came_in_between() {
     let mut objects = objects();
     let _tensors = objects.each_mut().map(|object| export(object.mem(), FLOATS).unwrap());
@@ -122,10 +125,3 @@ fn a_signal_handler_that_reads_current_data_of_an_exported_object_is_served_or_t
         (0..50).for_each(|_| touch(&mut Object::new(200)));
     });
 }
-
-crate::support::harness::tests![
-    alone(&[("SYNCEDMEM_ACCOUNT", "on")]): a_signal_handler_may_read_current_data_while_calls_are_counted;
-    alone(&[]):
-    a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over,
-    a_signal_handler_that_reads_current_data_of_an_exported_object_is_served_or_told_that_it_came_in_between
-];

@@ -22,6 +22,7 @@ impl Shared {
     }
 }
 
+#[test]
 fn exactly_one_of_many_readers_allocates_and_all_get_the_same_address() {
     const ROUNDS: usize = 200;
     // Every round allocates: no block comes from the round before.
@@ -53,6 +54,7 @@ fn race(bytes: usize, touch: &(dyn Fn(&Plain) -> *const c_void + Sync)) -> usize
     MADE.load(Ordering::Relaxed) - before
 }
 
+#[test]
 fn of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_freed() {
     const ROUNDS: usize = 20;
     let touches: [&(dyn Fn(&Plain) -> *const c_void + Sync); 3] = [
@@ -75,8 +77,3 @@ fn of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_fr
         }
     });
 }
-
-crate::support::harness::tests![
-    exactly_one_of_many_readers_allocates_and_all_get_the_same_address,
-    of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_freed,
-];

@@ -31,6 +31,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("crates/driver-conformance", &[]),
     ("crates/net", &["syncedmem-caffe-file", "syncedmem-core", "syncedmem-trace"]),
     ("crates/simulated-cuda", &[]),
+    ("crates/test-attribute", &[]),
     ("crates/trace", &["syncedmem-core"]),
     ("crates/trace-reader", &["syncedmem-core", "syncedmem-trace"]),
     (".", &["caffemodel", "syncedmem-caffe-file", "syncedmem-core", "syncedmem-trace"]),

@@ -1,15 +1,15 @@
-//! The harness of the rooms: each suite runs in a process of its own, so that no suite meets the settings, statics and idle
+//! The harness of the rooms of tests: each suite (a module) runs in its own process, so that no suite meets the settings, statics and idle
 //! blocks of another; and a test may end as skipped, with its reason, which libtest cannot do.
 //!
-//! A suite is a module that lists its tests in `tests![…]` at its end: first those that share the suite's process, then, behind
-//! `alone(&[…]):`, `alone_with_driver(&[…]):` or `in_silence(&[…]):`, those that each run in one of their own with that environment;
-//! those behind `ignored(&[]):` run where `--ignored` asks for them. A room's `main.rs` lists its suites in `suites![…]`, and Cargo.toml
-//! says `harness = false` for the room.
+//! `#[test]` registers a function. `#[test(alone)]`, `#[test(alone_with_driver)]` and `#[test(in_silence)]` run it in its own process, with the
+//! environment that follows: `#[test(alone, ("SYNCEDMEM_PIN", "never"))]`. `#[test(ignored)]` runs only with `--ignored`. Cargo.toml says
+//! `harness = false` for a room, and its `main.rs` takes the attribute by `#[macro_use] extern crate test_attribute`.
 //!
 //! `SYNCEDMEM_TEST_SUITES` names the suites to run, separated by spaces; without it all run. `SYNCEDMEM_TEST_RUNNER` is a
 //! command that the processes of the suites run under, such as valgrind.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::panic::{catch_unwind, resume_unwind};
 use std::process::{Command, ExitCode};
@@ -24,18 +24,17 @@ const FAILED: u8 = 101;
 const SUITES: &str = "SYNCEDMEM_TEST_SUITES";
 const RUNNER: &str = "SYNCEDMEM_TEST_RUNNER";
 
-/// What `tests![…]` makes of a module.
-pub struct Suite {
-    /// With the name of the room, which is that of the crate.
-    pub path: &'static str,
-    pub source: &'static str,
-    pub groups: &'static [Group],
+/// What `#[test]` registers.
+pub struct Test {
+    /// The path of its module, which begins with the name of the room: that of the crate.
+    pub module: &'static str,
+    pub line: u32,
+    pub name: &'static str,
+    pub place: Place,
+    pub run: fn(),
 }
 
-pub struct Group {
-    pub place: Place,
-    pub tests: &'static [(&'static str, fn())],
-}
+inventory::collect!(Test);
 
 type Variables = &'static [(&'static str, &'static str)];
 
@@ -44,14 +43,22 @@ type Variables = &'static [(&'static str, &'static str)];
 pub enum Place {
     /// In the suite's process.
     Here,
-    /// There, where `--ignored` asks for it.
+    /// In the suite's process, if `--ignored` asks for it.
     Ignored,
-    /// In a process of its own.
+    /// In its own process.
     Alone(Variables),
-    /// As `Alone`, with the driver of this process.
+    /// In its own process, with the driver of this process.
     WithDriver(Variables),
-    /// As `WithDriver`, and nothing is said on standard error.
+    /// Like `WithDriver`, and the process writes nothing to standard error.
     InSilence(Variables),
+}
+
+pub const fn here(_: Variables) -> Place {
+    Place::Here
+}
+
+pub const fn ignored(_: Variables) -> Place {
+    Place::Ignored
 }
 
 pub const fn alone(environment: Variables) -> Place {
@@ -64,10 +71,6 @@ pub const fn alone_with_driver(environment: Variables) -> Place {
 
 pub const fn in_silence(environment: Variables) -> Place {
     Place::InSilence(environment)
-}
-
-pub const fn ignored(_: Variables) -> Place {
-    Place::Ignored
 }
 
 /// A reason, as the payload of a panic.
@@ -90,48 +93,6 @@ pub fn running() -> String {
     RUNNING.with_borrow(String::clone)
 }
 
-/// Makes a suite of the tests that are listed. The compiler warns of a function that is missing in the list: it is dead code.
-#[allow(unused_macros, reason = "the rooms that libtest runs include this file too")]
-macro_rules! tests {
-    ($($how:ident($environment:expr): $($apart:ident),+ $(,)?);+) => {
-        $crate::support::harness::tests! { @ $($how($environment) => $($apart),+);+ }
-    };
-    ($($test:ident),+ $(,)? $(; $how:ident($environment:expr): $($apart:ident),+ $(,)?)*) => {
-        $crate::support::harness::tests! { @ Place::Here => $($test),+ $(; $how($environment) => $($apart),+)* }
-    };
-    (@ $($place:expr => $($test:ident),*);+) => {
-        pub const SUITE: $crate::support::harness::Suite = {
-            #[allow(unused_imports, reason = "most suites have tests of one kind")]
-            use $crate::support::harness::{Group, Place, Suite, alone, alone_with_driver, ignored, in_silence};
-            Suite {
-                path: module_path!(),
-                source: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", file!())),
-                groups: &[$(Group { place: $place, tests: &[$((stringify!($test), $test)),*] }),+],
-            }
-        };
-    };
-}
-#[allow(unused_imports, reason = "the rooms that libtest runs include this file too")]
-pub(crate) use tests;
-
-/// Makes `main` of the suites that are listed.
-#[allow(unused_macros, reason = "the rooms that libtest runs include this file too")]
-macro_rules! suites {
-    ($($($module:ident)::+),* $(,)?) => {
-        fn main() -> std::process::ExitCode {
-            $crate::support::harness::run(&[$($($module::)+SUITE),*])
-        }
-
-        // Compiled with libtest's harness alone, which does not call `main`.
-        #[test]
-        fn cargo_toml_says_harness_false_for_this_room() {
-            panic!("say `harness = false` for {} in Cargo.toml", file!());
-        }
-    };
-}
-#[allow(unused_imports, reason = "the rooms that libtest runs include this file too")]
-pub(crate) use suites;
-
 impl Place {
     fn run(self, test: fn()) {
         match self {
@@ -143,62 +104,57 @@ impl Place {
     }
 }
 
-impl Suite {
-    fn name(&self) -> &'static str {
-        self.path.split_once("::").map_or(self.path, |(_room, suite)| suite)
+impl Test {
+    fn suite(&self) -> &'static str {
+        self.module.split_once("::").map_or(self.module, |(_room, suite)| suite)
     }
 
-    fn trials(&self, in_main_thread: bool) -> Vec<Trial> {
-        let trial = |place: Place, &(test, function): &(&str, fn())| {
-            let name = format!("{}::{test}", self.name());
-            let run = {
-                let name = name.clone();
-                move || run_test(name, place, function, in_main_thread)
-            };
-            Trial::ignorable_test(name, run).with_ignored_flag(matches!(place, Place::Ignored))
-        };
-        self.groups.iter().flat_map(|group| group.tests.iter().map(move |test| trial(group.place, test))).collect()
+    fn full_name(&self) -> String {
+        format!("{}::{}", self.suite(), self.name)
     }
 
-    /// Whether the command line and the environment choose a test of it.
+    /// Whether the command line and the environment choose it.
     fn is_chosen(&self, arguments: &Arguments) -> bool {
-        let is_left_out = std::env::var(SUITES).is_ok_and(|names| !names.split(' ').any(|name| name == self.name()));
-        let chooses = |(test, _): &(&str, fn())| {
-            let name = format!("{}::{test}", self.name());
-            let fits = |filter: &String| if arguments.exact { name == *filter } else { name.contains(filter) };
-            arguments.filter.as_ref().is_none_or(fits) && !arguments.skip.iter().any(fits)
-        };
-        !is_left_out && self.groups.iter().flat_map(|group| group.tests).any(chooses)
+        let name = self.full_name();
+        let fits = |filter: &String| if arguments.exact { name == *filter } else { name.contains(filter) };
+        std::env::var(SUITES).map_or(true, |suites| suites.split(' ').any(|suite| suite == self.suite()))
+            && arguments.filter.as_ref().is_none_or(fits)
+            && !arguments.skip.iter().any(fits)
     }
 
-    /// Runs it in a process of its own, and returns that one's exit status.
-    fn run_apart(&self) -> u8 {
-        let program = std::env::current_exe().unwrap();
-        let runner = std::env::var(RUNNER).unwrap_or_default();
-        let mut words = runner.split_whitespace().map(OsStr::new).chain([program.as_os_str()]);
-        let mut process = Command::new(words.next().unwrap());
-        process.args(words).args(std::env::args_os().skip(1)).env(SUITES, self.name()).env_remove(RUNNER);
-        println!("\n{}", self.path);
-        let status = process.status().unwrap();
-        if status.code().is_none() {
-            println!("{}: {status}", self.path);
-        }
-        status.code().and_then(|code| code.try_into().ok()).unwrap_or(FAILED)
+    fn trial(&'static self, in_main_thread: bool) -> Trial {
+        Trial::ignorable_test(self.full_name(), move || run_test(self, in_main_thread))
+            .with_ignored_flag(matches!(self.place, Place::Ignored))
     }
+}
+
+/// Runs a suite in its own process, and returns the exit status.
+fn run_suite(suite: &str) -> u8 {
+    let program = std::env::current_exe().unwrap();
+    let runner = std::env::var(RUNNER).unwrap_or_default();
+    let mut words = runner.split_whitespace().map(OsStr::new).chain([program.as_os_str()]);
+    let mut process = Command::new(words.next().unwrap());
+    process.args(words).args(std::env::args_os().skip(1)).env(SUITES, suite).env_remove(RUNNER);
+    println!("\n{suite}");
+    let status = process.status().unwrap();
+    if status.code().is_none() {
+        println!("{suite}: {status}");
+    }
+    status.code().and_then(|code| code.try_into().ok()).unwrap_or(FAILED)
 }
 
 static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-fn run_test(name: String, place: Place, test: fn(), in_main_thread: bool) -> Result<Completion, Failed> {
-    let running = name.clone();
-    let test = move || {
-        RUNNING.set(running);
-        place.run(test);
+fn run_test(test: &'static Test, in_main_thread: bool) -> Result<Completion, Failed> {
+    let name = test.full_name();
+    let run = || {
+        RUNNING.set(test.full_name());
+        test.place.run(test.run);
     };
-    // A thread of its own: what a thread keeps, such as its current context, does not reach the next test.
+    // Each test has a new thread: what a thread keeps, such as its current context, does not reach the next test.
     let result = match in_main_thread {
-        true => catch_unwind(test),
-        false => std::thread::Builder::new().name(name.clone()).spawn(test)?.join(),
+        true => catch_unwind(run),
+        false => std::thread::Builder::new().name(name.clone()).spawn(run)?.join(),
     };
     let Err(payload) = result else { return Ok(Completion::Completed) };
     let Skipped(reason) = *payload.downcast().unwrap_or_else(|panic| resume_unwind(panic));
@@ -206,18 +162,17 @@ fn run_test(name: String, place: Place, test: fn(), in_main_thread: bool) -> Res
     Ok(Completion::ignored_with(reason))
 }
 
-/// Runs the tests that the command line asks for: those of one suite in this process, those of several in one for each.
-pub fn run(suites: &[Suite]) -> ExitCode {
-    for Suite { path, source, .. } in suites {
-        assert!(!source.contains("#[test]"), "{path}: #[test] marks a function that never runs: list it in tests![…]");
-    }
+/// Runs the tests that the command line asks for: those of one suite in this process, those of several suites in one process each.
+pub fn run() -> ExitCode {
     let arguments = Arguments::from_args();
-    let chosen: Vec<_> = suites.iter().filter(|suite| suite.is_chosen(&arguments)).collect();
-    if !arguments.list && (chosen.len() > 1 || std::env::var_os(RUNNER).is_some()) {
-        return chosen.iter().map(|suite| suite.run_apart()).max().unwrap_or(0).into();
+    let mut tests: Vec<_> = inventory::iter::<Test>.into_iter().filter(|test| test.is_chosen(&arguments)).collect();
+    tests.sort_by_key(|test| (test.suite(), test.line));
+    let suites: BTreeSet<_> = tests.iter().map(|test| test.suite()).collect();
+    if !arguments.list && (suites.len() > 1 || std::env::var_os(RUNNER).is_some()) {
+        return suites.into_iter().map(run_suite).max().unwrap_or(0).into();
     }
     let in_main_thread = arguments.test_threads == Some(1);
-    let trials = chosen.iter().flat_map(|suite| suite.trials(in_main_thread)).collect();
+    let trials = tests.into_iter().map(|test| test.trial(in_main_thread)).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
     // At the end: a test's name and its outcome may share a line.
     let skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
