@@ -1,6 +1,5 @@
-//! Dependencies go one way: each crate, and each room of `src/`, uses those below it only.
+//! Each room of `src/` uses only those below it.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::checked_in::files;
@@ -22,27 +21,6 @@ const ROOMS: [&[&str]; 14] = [
     &["settings", "error"],
     &["platform"],
 ];
-
-/// The crates of this workspace that each crate may use. Cargo.toml says which it does use.
-const CRATES: &[(&str, &[&str])] = &[
-    ("crates/caffe-file", &[]),
-    ("crates/core", &[]),
-    ("crates/caffemodel", &["syncedmem-core"]),
-    ("crates/driver-conformance", &[]),
-    ("crates/net", &["syncedmem-caffe-file", "syncedmem-core", "syncedmem-trace"]),
-    ("crates/simulated-cuda", &[]),
-    ("crates/test-attribute", &[]),
-    ("crates/trace", &["syncedmem-core"]),
-    ("crates/trace-reader", &["syncedmem-core", "syncedmem-trace"]),
-    (".", &["caffemodel", "syncedmem-caffe-file", "syncedmem-core", "syncedmem-trace"]),
-    (
-        "crates/command",
-        &["caffemodel", "syncedmem-caffe-file", "syncedmem-core", "syncedmem-trace", "syncedmem-trace-reader"],
-    ),
-];
-
-/// The crates without unsafe code.
-const SAFE: [&str; 4] = ["crates/caffe-file", "crates/caffemodel", "crates/trace", "crates/trace-reader"];
 
 fn row(room: &str) -> usize {
     ROOMS
@@ -98,29 +76,4 @@ fn no_room_uses_a_room_above_it() {
     }
     assert!(uses > 300, "only {uses} uses of rooms are found");
     assert_eq!(upwards, Vec::<String>::new());
-}
-
-#[test]
-fn no_crate_uses_a_crate_above_it() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = std::fs::read_dir(root.join("crates")).unwrap();
-    let folders = folders.map(|folder| format!("crates/{}", folder.unwrap().file_name().to_str().unwrap()));
-    let listed = CRATES.iter().map(|(folder, _)| folder.to_string()).filter(|folder| folder != ".");
-    assert_eq!(folders.collect::<BTreeSet<_>>(), listed.collect());
-    for &(folder, below) in CRATES {
-        let manifest = std::fs::read_to_string(root.join(folder).join("Cargo.toml")).unwrap();
-        let dependencies = manifest.split("\n[dependencies]\n").nth(1).unwrap_or("").split("\n[").next().unwrap();
-        let named = dependencies.lines().filter_map(|line| line.split(['.', ' ']).next());
-        let used: Vec<_> = named.filter(|name| name.starts_with("syncedmem") || *name == "caffemodel").collect();
-        assert_eq!(used, below, "{folder}/Cargo.toml");
-    }
-}
-
-#[test]
-fn the_crates_that_only_compute_forbid_unsafe_code() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in SAFE {
-        let source = std::fs::read_to_string(root.join(folder).join("src/lib.rs")).unwrap();
-        assert!(source.lines().any(|line| line == "#![forbid(unsafe_code)]"), "{folder}/src/lib.rs");
-    }
 }
