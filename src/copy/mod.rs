@@ -26,6 +26,7 @@ pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Resul
     let (guard, record) = device::enter(driver, endpoints.device, endpoints.owner)?;
     let pending_on_legacy = record.is_some_and(|record| record.pending_on_legacy);
     let (to, from) = endpoints.addresses();
+    let bytes = if cfg!(syncedmem_fault = "half of the bytes are copied") { bytes.div_ceil(2) } else { bytes };
     // SAFETY: the caller of `copy` guarantees that both blocks have `bytes` bytes.
     unsafe { driver.copy(to, from, bytes) }?;
     // A copy from pageable memory to the device continues after the call; any other is complete, with the stream's earlier work.

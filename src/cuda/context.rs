@@ -125,6 +125,9 @@ impl<'d> ContextGuard<'d> {
 
     /// Enters the current context, else the primary one of [`runtime::chosen_device`].
     pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
+        if cfg!(syncedmem_fault = "new blocks are on the first device") {
+            return Self::enter_from(driver, current(driver)?, primary(driver, 0)?);
+        }
         match current(driver)? {
             Some(own) => Self::enter_from(driver, Some(own), own.context),
             None => Self::enter_from(driver, None, primary(driver, runtime::chosen_device())?),
