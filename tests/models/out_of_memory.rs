@@ -10,9 +10,7 @@ use crate::opened::*;
 use crate::support::blob::Blob;
 use crate::support::folder::Folder;
 use crate::support::*;
-use crate::wire::mutation::{blobs, wrapped};
 use crate::wire::{self, *};
-use caffemodel::Kind;
 
 fn every_allocation(at_least: usize, expected: syncedmem_status_t, call: impl Fn() -> syncedmem_status_t) {
     assert_eq!(call(), expected, "{}", last_error());
@@ -38,27 +36,25 @@ fn open_and_close(path: &Path, kind: Option<syncedmem_model_kind_t>) -> impl Fn(
 #[test]
 fn opening_every_kind_of_file() {
     let folder = Folder::new();
-    let kinds = [
-        SYNCEDMEM_MODEL_NET,
-        SYNCEDMEM_MODEL_BLOB,
-        SYNCEDMEM_MODEL_BLOBS,
-        SYNCEDMEM_MODEL_SOLVER_STATE,
-        SYNCEDMEM_MODEL_INIT_NET,
-    ];
-    let names = ["a.caffemodel", "a.binaryproto", "blobs.binaryproto", "a.solverstate", "init_net.pb"];
-    // The names are no UTF-8, and the values do not fit the shape.
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/model");
+    // Bytes that are no UTF-8, and values that do not fit the shape.
     let odd = bytes(100, [bytes(1, [b'a', 0xff, b'b']), bytes(7, wire::blob(&[3], &[1.0]))].concat());
-    for (kind, contents) in wrapped(&blobs()).into_iter().chain([(Kind::Net, odd)]) {
-        let place = [Kind::Net, Kind::Blob, Kind::Blobs, Kind::SolverState, Kind::InitNet]
-            .iter()
-            .position(|one| *one == kind)
-            .unwrap();
-        // A file without an extension has the kind that its fields say.
-        for name in [names[place], "a"].into_iter().take(if kind == Kind::Net { 2 } else { 1 }) {
-            let path = folder.path(name);
-            std::fs::write(&path, &contents).unwrap();
-            every_allocation(6, SYNCEDMEM_SUCCESS, open_and_close(&path, Some(kinds[place])));
-        }
+    std::fs::write(folder.path("odd"), odd).unwrap();
+    // Without an ending of its name, a file's fields decide what it is.
+    for (file, name, kind) in [
+        (corpus.join("net"), "a.caffemodel", SYNCEDMEM_MODEL_NET),
+        (corpus.join("net"), "a", SYNCEDMEM_MODEL_NET),
+        (corpus.join("net_v1"), "a", SYNCEDMEM_MODEL_NET),
+        (corpus.join("net_v0"), "a", SYNCEDMEM_MODEL_NET),
+        (folder.path("odd"), "a.caffemodel", SYNCEDMEM_MODEL_NET),
+        (corpus.join("blob"), "a.binaryproto", SYNCEDMEM_MODEL_BLOB),
+        (corpus.join("blobs"), "blobs.binaryproto", SYNCEDMEM_MODEL_BLOBS),
+        (corpus.join("solver_state"), "a.solverstate", SYNCEDMEM_MODEL_SOLVER_STATE),
+        (corpus.join("init_net"), "init_net.pb", SYNCEDMEM_MODEL_INIT_NET),
+    ] {
+        let path = folder.path(name);
+        std::fs::copy(file, &path).unwrap();
+        every_allocation(6, SYNCEDMEM_SUCCESS, open_and_close(&path, Some(kind)));
     }
 }
 

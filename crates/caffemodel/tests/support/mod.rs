@@ -2,8 +2,6 @@
 #![allow(dead_code, reason = "each test program uses a part of this module")]
 #![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
-pub mod mutation;
-
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
