@@ -124,20 +124,6 @@ def test_names_of_any_bytes_are_found_and_give_their_bytes(writes: Writes) -> No
     assert list(syncedmem.load_caffemodel(path)) == found
 
 
-def test_names_of_any_bytes_are_read_from_hdf5_too(tmp_path: Path) -> None:
-    h5py: Any = importlib.import_module("h5py")
-    path = os.fsencode(tmp_path / "gbk.caffemodel.h5")
-    file = h5py.h5f.create(path)
-    for group, value in ((b"data", 1), (b"diff", 2)):
-        h5py.h5g.create(file, group)
-        h5py.h5g.create(file, group + b"/" + GBK)
-        values = h5py.h5d.create(file, group + b"/" + GBK + b"/0", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((1,)))
-        values.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([value], "f4"))
-    file.close()
-    ((name, (blob,)),) = syncedmem.load_caffemodel(path).items()
-    assert (name, blob.data[0], blob.diff[0]) == ("%BE%ED%BB%FD", 1, 2)
-
-
 def test_a_model_is_loaded_as_blobs_with_data_and_diff(writes: Writes) -> None:
     loaded = syncedmem.load_caffemodel(writes())
     assert {name: [blob.shape for blob in blobs] for name, blobs in loaded.items()} == {"conv1": [(2, 1, 1, 2), (2,)], "ip/1": [(1, 3)]}

@@ -6,8 +6,6 @@ import ctypes
 import gc
 import sys
 import threading
-import time
-import weakref
 from typing import Any, Callable
 
 import numpy as np
@@ -16,7 +14,7 @@ import pytest
 import syncedmem
 from cuda_driver import Driver
 from dlpack import Producer, consume
-from syncedmem import Blob, Head, SyncedMemory, Tensor, Workspace, _caffe2_tensor, _handle, _model, ffi, lib
+from syncedmem import Head, SyncedMemory, Tensor, Workspace
 
 # PyDLL keeps the GIL during calls: a deleter that wanted it would deadlock.
 libc: Any = ctypes.PyDLL(None)
@@ -217,107 +215,3 @@ def test_a_reader_of_a_workspace_gets_a_tensor_or_a_key_error_while_others_put_a
 
     together(4, use)
     assert set(workspace) <= {"x"}
-
-
-def test_threads_that_find_a_tensor_of_c_at_once_share_one_lock_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slow(weakref.WeakValueDictionary[int, Any]):
-        """The standard library's `setdefault`: lookup and insertion are two steps."""
-
-        def setdefault(self, address: int, handle: Any = None) -> Any:
-            known = self.get(address)
-            time.sleep(0.05)
-            if known is None:
-                known = self[address] = handle
-            return known
-
-    monkeypatch.setattr(_caffe2_tensor, "_handles", Slow())
-    workspace, blob, made = Workspace(), ffi.new("syncedmem_typed_blob_t **"), ffi.new("syncedmem_tensor_t **")
-    assert lib.syncedmem_workspace_create_blob(workspace.handle, b"x", blob) == 0
-    assert lib.syncedmem_typed_blob_get_mutable_tensor(blob[0], lib.SYNCEDMEM_HOST, ffi.NULL, made) == 0
-    assert lib.syncedmem_tensor_destroy(made[0]) == lib.syncedmem_typed_blob_destroy(blob[0]) == 0
-    found: list[Tensor] = []
-    together(2, lambda _: found.append(workspace["x"]))
-    assert found[0]._handle is found[1]._handle
-
-
-def test_threads_of_a_forked_child_share_one_lock_of_an_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    mem = SyncedMemory(100)
-    monkeypatch.setattr(_handle, "_forks", _handle._forks + 1)
-    make = threading.RLock
-
-    def slowly() -> Any:
-        time.sleep(0.05)
-        return make()
-
-    monkeypatch.setattr(threading, "RLock", slowly)
-    found: list[Any] = []
-    together(2, lambda _: found.append(mem._handle.alone))
-    assert found[0] is found[1]
-
-
-@pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`beside(method, does)`: another thread calls `does` before and after each call of that method of tensors."""
-    others: list[threading.Thread] = []
-
-    def patch(method: str, does: Callable[[], object]) -> None:
-        plain = getattr(Tensor, method)
-
-        def start() -> None:
-            others.append(threading.Thread(target=does))
-            others[-1].start()
-            others[-1].join(0.1)  # it may wait for the end of the call
-
-        def slow(self: Tensor, *arguments: Any) -> Any:
-            start()
-            answer = plain(self, *arguments)
-            start()
-            return answer
-
-        monkeypatch.setattr(Tensor, method, slow)
-
-    yield patch
-    for other in others:
-        other.join()
-
-
-def test_an_empty_tensor_is_exported_empty_whatever_another_thread_makes_of_it(beside: Any) -> None:
-    tensor = Tensor(0)
-    tensor.mutable_data("f4")
-    beside("_source", lambda: tensor.resize(1000))
-    assert np.from_dlpack(tensor).shape == (0,)
-
-
-def test_a_tensors_items_have_the_type_that_was_asked_for_whatever_another_thread_asks_for(beside: Any) -> None:
-    tensor = Tensor(3)
-    address, meta = ffi.new("void **"), Tensor._meta("i8")
-    beside("_view", lambda: tensor._handle.change(lib.syncedmem_tensor_mutable_data, meta, address))
-    assert tensor.mutable_data("f4").dtype == np.float32
-
-
-def test_a_memory_that_is_closed_meanwhile_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    mem = SyncedMemory(100)
-
-    def asked(self: SyncedMemory) -> bool:
-        answer = self._handle.closed
-        closes = threading.Thread(target=mem.close)
-        closes.start()
-        closes.join(0.1)  # it may wait
-        return answer
-
-    monkeypatch.setattr(SyncedMemory, "closed", property(asked))
-    assert "100 bytes" in repr(mem)
-
-
-def test_the_table_of_a_blob_is_made_of_what_it_had_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    blob = Blob(3)
-    # Another thread's reshape of a blob without a shape does this.
-    monkeypatch.setattr(SyncedMemory, "nbytes", property(lambda memory: blob._memories.setdefault(len(blob._memories), memory) and 12))
-    assert blob._repr_html_().count("<tr>") == 3
-
-
-@pytest.mark.parametrize("kind", [_handle.Handle, _model._File])
-def test_a_pointer_is_there_or_refused_whenever_another_thread_closes_it(kind: type) -> None:
-    reads = iter([1, None])
-    closing: Any = type("Closing", (kind,), {"__slots__": (), "_pointer": property(lambda _: next(reads))})
-    assert closing.__new__(closing).pointer == 1

@@ -157,16 +157,6 @@ fn the_standard_streams_may_be_named_as_files() {
 }
 
 #[test]
-fn a_long_name_of_a_file_leaves_the_sentence_whole() {
-    let place = Place::new(&[]);
-    let name = format!("/no/such/{}/folder", "x".repeat(3000));
-    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_REPORT", name));
-    let mut lines = ran.error.lines();
-    assert!(lines.next().is_some_and(|line| line.ends_with("the report follows here")), "{}", ran.error);
-    assert!(lines.next().is_some_and(|line| line.starts_with("libsyncedmem: memory of ")), "{}", ran.error);
-}
-
-#[test]
 fn the_limit_of_a_files_length_ends_no_program() {
     let place = Place::new(&[]);
     for variable in ["SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {

@@ -40,14 +40,6 @@ fn every_byte_of_tensors_is_in_the_account() {
     assert_eq!((stats.objects_made, stats.objects_ended), (5, 5));
 }
 
-#[test(alone, ON)]
-fn a_copy_and_a_share_are_not_filled_before() {
-    let (one, other) = (Tensor::of(&[100]), Tensor::new());
-    one.mutable::<u8>(&float()).unwrap();
-    other.copy_from(&one).unwrap();
-    assert_eq!((counts().host_fills, counts().pageable.live), (sum(1, 400), 800));
-}
-
 #[test]
 fn the_report_has_a_line_for_each_block_from_its_begin_on() {
     let errors = alone(&[], || {

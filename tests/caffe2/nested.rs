@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
-use std::ptr::null_mut;
 
 use crate::handles::*;
 use crate::objects::Lent;
@@ -31,8 +30,6 @@ fn on_a_small_stack<T, R>(value: T, work: impl FnOnce(T) -> R + Send) -> R {
 thread_local! {
     /// Number of links that have ended on this thread.
     static ENDED: Cell<usize> = const { Cell::new(0) };
-    /// The link whose deleter forks, and the result of the fork.
-    static FORKS: Cell<(usize, i32)> = const { Cell::new((0, 0)) };
 }
 
 /// Ends a chain, and returns how many of its functions were called.
@@ -45,15 +42,7 @@ fn end<T>(chain: T) -> usize {
 
 unsafe extern "C-unwind" fn end_next_tensor(_: *mut c_void, next: *mut c_void) {
     ENDED.set(ENDED.get() + 1);
-    if ENDED.get() == FORKS.get().0 {
-        FORKS.set((0, unsafe { libc::fork() }));
-    }
     drop(Tensor(next.cast()));
-}
-
-unsafe extern "C-unwind" fn end_next_blob(_: *mut c_void, next: *mut c_void) {
-    ENDED.set(ENDED.get() + 1);
-    drop(Blob(next.cast()));
 }
 
 /// The handle, whose reference is not dropped any more.
@@ -107,30 +96,6 @@ fn a_chain_of_deleters_of_memory_ends_and_each_is_called() {
     assert_eq!(end(lent_to_each_other(30_000)), 30_000);
 }
 
-#[test(alone)]
-fn a_chain_of_values_of_blobs_ends_and_each_deleter_is_called() {
-    let chain = (0..30_000).fold(Blob::new(), |next, _| {
-        let blob = Blob::new();
-        blob.reset(MEMORY.as_ptr().cast_mut(), &float(), Some(end_next_blob), given(next, |next| next.0));
-        blob
-    });
-    assert_eq!(end(chain), 30_000);
-}
-
-#[test(alone)]
-fn a_chain_of_attachments_ends_and_each_deleter_is_called() {
-    let chain = (0..30_000).fold(Tensor::new(), |next, _| {
-        let tensor = Tensor::new();
-        let next = given(next, |next| next.0);
-        let attach = |attached: &mut _| unsafe {
-            syncedmem_tensor_attach(tensor.0, MEMORY.as_ptr().cast_mut().cast(), Some(end_next_tensor), next, attached)
-        };
-        ask(null_mut(), attach).unwrap();
-        tensor
-    });
-    assert_eq!(end(chain), 30_000);
-}
-
 /// A class of the caller's with a pool and a tensor of its memory: the tensor ends first.
 struct Layer {
     tensor: Tensor,
@@ -179,20 +144,6 @@ fn a_deleter_may_end_the_last_tensor_that_shares_other_memory() {
     assert_eq!((ENDED.take(), lent.returned().len()), (1, 0));
     drop(also);
     assert_eq!(lent.returned(), [memory.addr()]);
-}
-
-#[test(alone)]
-fn a_child_that_is_forked_deep_in_a_chain_ends_the_rest_of_it_too() {
-    FORKS.set((30, 0));
-    drop(lent_to_each_other(100));
-    let all = ENDED.take() == 100;
-    let (_, child) = FORKS.get();
-    if child == 0 {
-        unsafe { libc::_exit(i32::from(!all)) };
-    }
-    let mut status = 0;
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    assert_eq!((all, status), (true, 0));
 }
 
 #[test(alone)]

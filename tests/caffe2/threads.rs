@@ -89,25 +89,6 @@ fn eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once() {
 }
 
 #[test(alone)]
-fn a_thread_gets_a_tensor_of_the_side_that_it_asks_for_whatever_others_put_into_the_blob() {
-    let blob = Blob::new();
-    let put = |thread: usize, turn: usize| match thread {
-        0 | 1 => {
-            let side = [HOST, DEVICE][thread];
-            let (tensor, _) = blob.mutable_tensor(side).unwrap();
-            assert_eq!(tensor.info().side, side);
-        }
-        _ if turn % 2 == 0 => drop(blob.get_mutable::<u64>(&counted()).unwrap()),
-        _ => blob.set_tensor(&Tensor::of(&[16])).unwrap(),
-    };
-    let one_step = |thread, turn| {
-        put(thread, turn);
-        STEPS.fetch_add(1, Ordering::Relaxed);
-    };
-    beside(3, one_step, || pools::until(|| STEPS.load(Ordering::Relaxed) >= 50_000));
-}
-
-#[test(alone)]
 fn forks_beside_eight_threads_leave_the_workspace_usable_in_the_child() {
     let workspace = Workspace::new();
     let child = Workspace::over(&workspace);

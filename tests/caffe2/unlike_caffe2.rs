@@ -1,50 +1,7 @@
 //! Faults of Caffe2 that are not repeated: each test fails if the fault is there.
 
-use std::ptr::null_mut;
-
 use crate::handles::*;
 use crate::objects::*;
-
-#[test]
-fn a_copy_of_as_many_larger_items_gets_memory_for_them() {
-    let (small, large) = (Tensor::of(&[6]), Tensor::of(&[2, 3]));
-    small.mutable::<u8>(&float()).unwrap();
-    let data = large.mutable::<f64>(&meta(SYNCEDMEM_FLOAT64)).unwrap();
-    (0..6).for_each(|at| unsafe { data.add(at).write(at as f64) });
-    small.copy_from(&large).unwrap();
-    assert_eq!((small.info().capacity_nbytes, small.info().nbytes, small.dims()), (48, 48, vec![2, 3]));
-    let copied = small.data::<f64>(&meta(SYNCEDMEM_FLOAT64)).unwrap();
-    assert!((0..6).all(|at| unsafe { copied.add(at).read() } == at as f64));
-}
-
-#[test]
-fn a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later() {
-    let tensor = Tensor::of(&[6]);
-    tensor.mutable::<u8>(&float()).unwrap();
-    tensor.resize(&[0]).unwrap();
-    assert_eq!(tensor.mutable::<u8>(&object()), Ok(null_mut()));
-    tensor.resize(&[6]).unwrap();
-    assert_eq!(tensor.raw_data(), Err(SYNCEDMEM_ERROR_INVALID_STATE), "floats are no objects");
-    let data = tensor.mutable::<[u8; 4]>(&object()).unwrap();
-    assert!((0..6).all(|at| unsafe { data.add(at).read() } == BORN));
-    // Objects that a shrink removes stay in the memory, and an extend finds them again.
-    tensor.shrink(2).unwrap();
-    tensor.extend(4, 0.0).unwrap();
-    assert_eq!((tensor.mutable(&object()), ALIVE.get()), (Ok(data), 6));
-    drop(tensor);
-    assert_eq!(ALIVE.get(), 0);
-}
-
-#[test(alone, ("SYNCEDMEM_HOST_LIMIT", "64K"))]
-fn reserve_and_extend_keep_the_items_where_memory_runs_out() {
-    let tensor = Tensor::of(&[4, 1000]);
-    let data = tensor.mutable::<u8>(&float()).unwrap();
-    unsafe { data.write_bytes(7, 16000) };
-    assert_eq!(tensor.reserve(&[100, 1000]), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    assert_eq!(tensor.extend(100, 0.0), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    assert_eq!((tensor.dims(), tensor.mutable(&float())), (vec![4, 1000], Ok(data)));
-    assert!((0..16000).all(|at| unsafe { data.add(at).read() } == 7));
-}
 
 /// Writes all bytes that the tensor reports, and compares them with a copy's.
 fn all_bytes_are_there(tensor: &Tensor, what: &str) {
@@ -56,34 +13,6 @@ fn all_bytes_are_there(tensor: &Tensor, what: &str) {
     copy.copy_from(tensor).unwrap();
     let copied = unsafe { std::slice::from_raw_parts(copy.raw_data().unwrap(), info.nbytes) };
     assert!(copied.iter().all(|&byte| byte == 7), "{what}");
-}
-
-#[test]
-fn memory_that_is_reserved_has_room_for_the_items_too() {
-    type Loses = (&'static str, fn(&Tensor));
-    let loses: [Loses; 3] = [
-        ("resize", |tensor| tensor.resize(&[1000]).unwrap()),
-        ("free", |tensor| {
-            tensor.extend(999, 0.0).unwrap();
-            tensor.free_memory();
-        }),
-        ("free, extend", |tensor| {
-            tensor.free_memory();
-            tensor.extend(999, 0.0).unwrap();
-        }),
-    ];
-    for (what, loses_memory) in loses {
-        for room in [1, 999, 1000, 1001] {
-            let tensor = Tensor::of(&[1]);
-            tensor.mutable::<f64>(&meta(SYNCEDMEM_FLOAT64)).unwrap();
-            loses_memory(&tensor);
-            tensor.reserve(&[room]).unwrap();
-            assert_eq!(tensor.info().capacity_nbytes, 8 * room.max(1000) as usize, "{what}");
-            all_bytes_are_there(&tensor, what);
-            tensor.extend(500, 10.0).unwrap();
-            all_bytes_are_there(&tensor, what);
-        }
-    }
 }
 
 #[test]

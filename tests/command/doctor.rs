@@ -217,25 +217,6 @@ fn this_machine_is_described_and_wrong_settings_are_named() {
 }
 
 #[test]
-fn a_file_with_many_names_that_are_one_long_text_is_read_in_linear_time() {
-    let workshop = Workshop::new();
-    let (name, count) = (|number: usize| format!("f{number:040}"), 100_000);
-    let function = |number| format!(".type {name}, @function\n{name}: .byte 0\n", name = name(number));
-    workshop.source("many.s", &(0..count).map(function).collect::<String>());
-    let path = workshop.compile("many.so", &["-shared", "-nostdlib", "many.s"]);
-    let mut file = std::fs::read(&path).unwrap();
-    let at = |name: String| file.windows(name.len()).position(|part| part == name.as_bytes()).unwrap();
-    let names = at(name(0))..at(name(count - 1));
-    assert!(names.len() >= (count - 1) * 41, "one behind the other");
-    file[names].iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = b'a');
-    std::fs::write(&path, file).unwrap();
-    // Each name read whole would be 400 GB.
-    let told = workshop.shell_here("ulimit -t 20; $0 doctor ./many.so");
-    assert_eq!((told.status, told.signal), (Some(1), None), "{told:?}");
-    assert!(told.output.contains("it contains no Caffe"), "{}", told.output);
-}
-
-#[test]
 fn a_file_that_another_process_truncates_meanwhile_ends_in_a_verdict_or_an_error() {
     let workshop = Workshop::new();
     let path = workshop.caffe(&["-Wl,-soname,libcaffe.so"]);

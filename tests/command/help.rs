@@ -5,7 +5,6 @@ use std::process::Command;
 
 use crate::caffe_like::{Workshop, command, said};
 use crate::support::assert_has;
-use crate::support::command_file::command_file;
 
 /// The pages of the help: the command's own, and one for each command below it.
 pub const PAGES: [&[&str]; 13] = [
@@ -38,20 +37,6 @@ fn without_a_command_the_help_is_printed_and_it_is_an_error() {
     let told = said(&mut command());
     assert_eq!(told.status, Some(2));
     told.has(&["Usage: syncedmem <COMMAND>", "Examples:"]);
-}
-
-#[test]
-fn help_has_colours_on_a_terminal_and_none_where_the_user_wants_none() {
-    let program = format!("{} --help", command_file().display());
-    let shown = |variable, value| {
-        let mut terminal = Command::new("script");
-        terminal.args(["-qec", &program, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm").env(variable, value);
-        said(&mut terminal).ok()
-    };
-    assert!(shown("TERM", "xterm").contains("\x1b["));
-    assert!(!shown("NO_COLOR", "1").contains('\x1b'));
-    let told = said(command().arg("--help")).ok();
-    assert!(!told.contains('\x1b') && told.contains("NO_COLOR"), "{told}");
 }
 
 #[test]
@@ -107,19 +92,6 @@ fn command_lines(page: &[&str]) -> Vec<String> {
         }
     }
     found
-}
-
-#[test]
-fn examples_fit_into_a_terminal_and_a_manual_page() {
-    for page in PAGES {
-        let examples = examples(page);
-        assert!(!examples.is_empty(), "{page:?}");
-        for line in examples {
-            // A manual page has 80 columns, and seven before the text, without the help's two.
-            assert!(line.chars().count() <= 80 - 7 + 2, "{page:?}: {line}");
-            assert!(line.starts_with("  "), "{page:?}: wrapped: {line}");
-        }
-    }
 }
 
 /// A field of a message of protobuf.

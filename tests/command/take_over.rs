@@ -324,36 +324,6 @@ fn watched(workshop: &Workshop, watcher: &str, arguments: &[String]) -> Said {
 }
 
 #[test]
-fn a_debuggers_breakpoint_at_an_entry_keeps_names_or_memory_from_being_taken_over() {
-    let workshop = Workshop::new();
-    workshop.source("net.c", &net("mov $7, %eax"));
-    workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "net.c"]);
-    workshop.program(&[]);
-    let (init, cpu_data) = ("_ZN5caffe3NetIfE4InitERKNS_12NetParameterE", "_ZN5caffe12SyncedMemory8cpu_dataEv");
-    for (breakpoint, says, taken) in [
-        (None, None, true),
-        (Some(init), Some("have no names: a function in memory differs from the file"), true),
-        (Some(cpu_data), Some("is not taken over: _ZN5caffe12SyncedMemory8cpu_dataEv in memory differs"), false),
-    ] {
-        let preload = format!("set environment LD_PRELOAD {}", both_libraries());
-        let mut commands = vec!["set debuginfod enabled off".into(), "set startup-with-shell off".into(), preload];
-        commands.push("set breakpoint pending on".into());
-        // At the instruction itself, as for code without lines.
-        commands.extend(breakpoint.map(|at| format!("break -q {at}")));
-        // It stops in each file that has the function.
-        commands.extend(["run", "continue", "continue"].map(String::from));
-        let mut arguments: Vec<_> = ["-q", "-nx", "-batch"].map(String::from).into();
-        arguments.extend(commands.into_iter().flat_map(|command| ["-ex".into(), command]));
-        arguments.push("--args".into());
-        let told = watched(&workshop, "gdb", &arguments);
-        let error = told.error.replace('\n', " ");
-        assert!(told.output.contains("exited normally"), "{breakpoint:?}: {told:?}");
-        assert!(says.is_none_or(|says| error.contains(says)), "{breakpoint:?}: {error}");
-        assert_eq!(error.contains("construct=1 destroy=1"), taken, "{breakpoint:?}: {error}");
-    }
-}
-
-#[test]
 fn valgrind_and_the_address_sanitizer_see_the_take_over_and_complain_of_nothing() {
     let workshop = Workshop::new();
     workshop.source("net.c", &net("mov $7, %eax"));

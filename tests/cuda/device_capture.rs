@@ -69,21 +69,6 @@ fn a_push_to_a_captured_stream_makes_no_device_block() {
     assert!(capture.end());
 }
 
-/// This happens on a thread without a current context: a wait for that of the idle block would invalidate the capture.
-#[test(alone_with_driver, POOLS, ("SYNCEDMEM_POOL_BUDGET", "4M"))]
-fn a_push_to_a_captured_stream_makes_no_room() {
-    let gpu = &simulated_gpu();
-    gpu.set_memory(6 * MIB);
-    drop(on_device(4 * MIB));
-    let mut object = filled(5 * MIB, 2);
-    assert!(gpu.current().is_null());
-    let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
-    assert_eq!(object.push(capture.stream), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{}", last_error());
-    says_what_to_do();
-    assert_eq!(idle(DEVICE), 4 * MIB);
-    assert!(capture.end(), "the capture was invalidated");
-}
-
 #[test(alone_with_driver, POOLS)]
 fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() {
     let gpu = &gpu();
@@ -106,18 +91,6 @@ fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() 
             });
         }
     }
-}
-
-#[test(alone_with_driver, POOLS)]
-fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
-    let gpu = &gpu();
-    let stream = gpu.stream();
-    let mut object = gpu.within(0, || ready_for("stream_wait"));
-    let capture = Capture::new(gpu, BLOCKING, GLOBAL);
-    let status = gpu.within(0, || unsafe { syncedmem_stream_wait(object.mem(), stream.handle().cast()) });
-    assert_ne!(status, SYNCEDMEM_SUCCESS);
-    says_what_to_do();
-    assert!(capture.end());
 }
 
 /// A driver may allow the copy while a non-blocking stream is captured (580 does, the simulated one does not). Then the

@@ -70,65 +70,6 @@ fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_
 }
 
 #[test(alone_with_driver, POOLS)]
-fn once_a_capture_was_seen_no_context_is_waited_for() {
-    let gpu = &gpu();
-    gpu.within(0, || drop([on_device(BYTES), on_device(BYTES)]));
-    // The first sign of a capture is a stream that is refused.
-    let mut object = filled(BYTES, 1);
-    let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
-    assert_eq!(gpu.within(0, || object.push(capture.stream)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert!(capture.end());
-    for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
-        beside(gpu, NON_BLOCKING, mode, "an allocation", || drop(on_device(BYTES)));
-        beside(gpu, NON_BLOCKING, mode, "a trim", || trim(ALL));
-    }
-    let idle_before = idle(DEVICE);
-    gpu.within(0, || (0..10).for_each(|_| drop(on_device(BYTES))));
-    assert_eq!(idle(DEVICE), idle_before, "blocks that nothing clears are not kept");
-}
-
-#[test]
-fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there() {
-    let errors = alone_with_pools_on_any_driver(&[], |gpu| {
-        for _ in 0..2 {
-            gpu.within(0, || drop(on_device(BYTES)));
-            let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
-            gpu.within(0, || drop(on_device(BYTES)));
-            capture.end();
-        }
-        beside(gpu, NON_BLOCKING, GLOBAL, "afterwards", || drop(on_device(BYTES)));
-    });
-    if !inside() {
-        assert_eq!(errors.lines().count(), 1, "{errors}");
-        assert!(errors.contains("keeps no blocks"), "{errors}");
-    }
-}
-
-#[test(alone_with_driver, POOLS)]
-fn a_copy_in_flight_is_waited_for_beside_a_capture() {
-    let gpu = &gpu();
-    let stream = gpu.stream();
-    for (flags, mode) in CAPTURES {
-        let objects: Vec<_> = (0..2)
-            .map(|_| {
-                gpu.within(0, || {
-                    let mut object = filled(BYTES, 3);
-                    object.mutable_gpu_data().unwrap();
-                    assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
-                    std::sync::Mutex::new(Some(object))
-                })
-            })
-            .collect();
-        beside(gpu, flags, mode, "a wait", || {
-            let mut object = objects.iter().find_map(|object| object.lock().unwrap().take()).unwrap();
-            assert!(object.is_ready().is_ok());
-            assert!(all_are(object.cpu_data().unwrap(), BYTES, 3));
-            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
-        });
-    }
-}
-
-#[test(alone_with_driver, POOLS)]
 fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
     let gpu = &simulated_gpu();
     let exchange = |mut mode: i32| {

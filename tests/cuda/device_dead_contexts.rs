@@ -103,17 +103,6 @@ fn what_is_done_to_an_object_whose_context_is_gone_follows_nothing_into_it() {
     SCENES.into_iter().for_each(|(before, after)| once_it_is_gone(gpu, before, after));
 }
 
-#[test(alone_with_driver, POOLS, ("SYNCEDMEM_ACCOUNT", "on"))]
-fn a_report_does_not_look_into_a_context_that_is_gone() {
-    let gpu = &gpu();
-    let report = |object: Object| {
-        let length = ask(0, |length| unsafe { syncedmem_report(std::ptr::null_mut(), 0, length) });
-        assert!(length.is_ok_and(|length| length > 0), "{}", last_error());
-        drop(object);
-    };
-    once_it_is_gone(gpu, |_| (), report);
-}
-
 #[test(alone_with_driver, POOLS)]
 fn a_thread_whose_current_context_is_gone_is_left_as_it_is() {
     let gpu = &gpu();
@@ -133,21 +122,6 @@ fn a_thread_whose_current_context_is_gone_is_left_as_it_is() {
         object.gpu_data().unwrap();
         object.mutable_gpu_data().unwrap();
         object.cpu_data().unwrap();
-    });
-}
-
-#[test(alone_with_driver, POOLS)]
-fn a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone() {
-    let gpu = &gpu();
-    let borrower = std::cell::RefCell::new(Object::new(BYTES));
-    let borrow = |owner: &mut Object| {
-        *borrower.borrow_mut() = Object::new(BYTES);
-        let block = owner.mutable_gpu_data().unwrap();
-        assert_eq!(borrower.borrow_mut().set_gpu_data(block), SYNCEDMEM_SUCCESS);
-    };
-    once_it_is_gone(gpu, borrow, |owner| {
-        assert!(borrower.borrow_mut().cpu_data().is_err(), "its data went with the context");
-        drop(owner);
     });
 }
 

@@ -53,17 +53,6 @@ fn a_block_without_a_number_is_not_handed_out_after_a_reset() {
     });
 }
 
-#[test(alone_with_driver, POOLS)]
-fn type_number_and_context_are_asked_for_in_one_call() {
-    let gpu = &simulated_gpu();
-    let mut object = filled(3 * MIB, 7);
-    gpu.within(0, || _ = object.mutable_gpu_data().unwrap());
-    gpu.control().simcuda_clear_log();
-    // The block's context is not current here.
-    object.cpu_data().unwrap();
-    assert_eq!((gpu.calls_of(c"cuPointerGetAttributes"), gpu.calls_of(c"cuPointerGetAttribute")), (1, 0));
-}
-
 #[test]
 fn a_push_that_a_reset_overtook_says_so_whether_or_not_its_context_is_current() {
     each_alone(
@@ -85,25 +74,6 @@ fn a_push_that_a_reset_overtook_says_so_whether_or_not_its_context_is_current() 
             filled(10, 1).gpu_data().unwrap();
         },
     );
-}
-
-/// Drivers before CUDA 9.2 know no ordinal of an address, and refuse a query for it together with the context.
-#[test(alone_with_driver, POOLS)]
-fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
-    let gpu = &simulated_gpu();
-    let (context, mut block) = (gpu.new_context(), 0);
-    gpu.within_context(context, || assert_eq!(gpu.cuMemAlloc_v2(&mut block, 5000), 0));
-    let mut object = Object::new(5000);
-    let lent = std::ptr::with_exposed_provenance_mut(block as usize);
-    assert_eq!(object.set_gpu_data(lent), SYNCEDMEM_SUCCESS);
-    gpu.fail("cuPointerGetAttributes", 1, 1);
-    let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
-    assert!(gpu.has_failed("cuPointerGetAttributes", 1), "{calls:?}");
-    let copy = calls.iter().find(|call| call.function.starts_with("cuMemcpy")).unwrap();
-    assert_eq!(copy.field("ctx"), Some(format!("{:#x}", context.addr()).as_str()), "{calls:?}");
-    drop(object);
-    gpu.within_context(context, || assert_eq!(gpu.cuMemFree_v2(block), 0));
-    assert_eq!(gpu.cuCtxDestroy_v2(context), 0);
 }
 
 #[test(alone_with_driver, POOLS)]

@@ -1,7 +1,7 @@
 //! After a reset of the device, lost contents are never confused with new ones at the same address, and a broken context does
 //! not cost the memory of another.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use crate::support::*;
 
@@ -133,58 +133,4 @@ fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
         assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"in the child");
         assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
     });
-}
-
-/// A mode callback that uses the library: it touches two new objects.
-unsafe extern "C-unwind" fn touches_objects(user: *mut c_void) -> c_int {
-    let touched =
-        [Object::new(BYTES), Object::new(BYTES)].map(|mut one| one.mutable_cpu_data().is_ok() && !one.is_pinned());
-    unsafe { user.cast::<bool>().write(touched == [true; 2]) };
-    1
-}
-
-#[test(alone_with_driver)]
-fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
-    let _gpu = gpu();
-    let mut touched = false;
-    let user = std::ptr::from_mut(&mut touched).cast();
-    assert_eq!(unsafe { syncedmem_set_mode_callback(Some(touches_objects), user) }, SYNCEDMEM_SUCCESS);
-    let mut object = Object::touched(Storage::mutable_cpu_data, BYTES);
-    assert!(touched && object.is_pinned());
-}
-
-#[test(alone_with_driver)]
-fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block() {
-    let gpu = gpu();
-    let (mut before, mut lost) = (Object::new(BYTES), Object::new(BYTES));
-    let first = before.mutable_gpu_data().unwrap().addr();
-    let address = lost.mutable_gpu_data().unwrap().addr();
-    lost.fill_host(&pattern(1, BYTES));
-    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-    let mut large = Object::new(64 * BYTES);
-    let data = large.mutable_gpu_data().unwrap().addr();
-    let is_within = data == first && (data..data + 64 * BYTES).contains(&address);
-    assert!(is_within || !gpu.is_simulated(), "the test needs one within the other");
-    assert_eq!(lost.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
-    assert_bytes(&large.host_bytes(64 * BYTES), &[0; 64 * BYTES], &"the new block is whole");
-}
-
-#[test]
-fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data() {
-    let gpu = gpu();
-    let mut object = Object::new(BYTES);
-    let address = object.mutable_gpu_data().unwrap().addr() as u64;
-    // An inlined destructor and the next object's cudaMalloc, compiled into another library.
-    let mut again = 0;
-    gpu.within(0, || {
-        assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0);
-        assert_eq!(gpu.cuMemFree_v2(address), 0);
-        assert_eq!(gpu.cuMemAlloc_v2(&mut again, BYTES), 0);
-    });
-    if again != address {
-        gpu.within(0, || assert_eq!(gpu.cuMemFree_v2(again), 0));
-        skip("the driver gave another address");
-    }
-    gpu.write(address as usize, &pattern(7, BYTES));
-    assert_bytes(&object.host_bytes(BYTES), &pattern(7, BYTES), &"");
 }

@@ -105,20 +105,3 @@ fn a_read_beyond_the_host_limit_leaves_the_object_untouched() {
     assert_eq!((object.head(), object.host_address()), (0, 0));
     assert_eq!(model.floats(1, 1), [5.0]);
 }
-
-#[test]
-fn a_thread_with_the_documented_stack_opens_and_reads() {
-    // A debug build needs twice as much, as syncedmem.h says.
-    let bytes = if cfg!(debug_assertions) { 128 << 10 } else { 64 << 10 };
-    let work = || {
-        let folder = Folder::new();
-        let halves = [wire::shape(&[2]), wire::number(10, 2), wire::bytes(12, [0x00, 0x3e, 0x00, 0xc0])].concat();
-        let one_by_one: Vec<u8> = (0..300).flat_map(|number| wire::fixed64(8, f64::from(number))).collect();
-        let apart = [wire::shape(&[300]), one_by_one].concat();
-        let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[halves, apart]));
-        assert_eq!(model.floats(0, 2), [1.5, -2.0]);
-        assert_eq!(model.floats(1, 300)[299], 299.0);
-        assert_eq!(open(&folder.path("none")).err(), Some(SYNCEDMEM_ERROR_FILE));
-    };
-    std::thread::Builder::new().stack_size(bytes).spawn(work).unwrap().join().unwrap();
-}

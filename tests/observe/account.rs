@@ -147,22 +147,6 @@ fn accounting_that_begins_in_the_middle_counts_from_there() {
     assert_eq!(counts().pageable.live, 0);
 }
 
-/// Each round the account ends and begins again while other threads make blocks and give them back.
-#[test(alone)]
-fn nothing_lives_after_the_last_object_whenever_the_account_began() {
-    const ROUNDS: usize = 3000;
-    for round in 0..ROUNDS {
-        let bytes = [SMALL, MIDDLE][round % 2];
-        at_once(3, |thread| match thread {
-            0 => [SYNCEDMEM_ACCOUNTING_OFF, SYNCEDMEM_ACCOUNTING_ON]
-                .into_iter()
-                .for_each(|accounting| assert_eq!(syncedmem_set_accounting(accounting as i32), SYNCEDMEM_SUCCESS)),
-            _ => (0..4).for_each(|_| drop(Object::touched(Storage::overwrite_cpu_data, bytes))),
-        });
-        assert_eq!(counts().pageable.live, 0, "round {round}");
-    }
-}
-
 #[test(alone, ON)]
 fn what_is_accounted_for_is_asked_for_in_two_words() {
     let mut is = SYNCEDMEM_ACCOUNTING_OFF;
@@ -216,11 +200,4 @@ fn a_forked_child_counts_its_own() {
         assert_eq!(stats.pageable.live, LARGE as u64);
     });
     assert_eq!(counts(), before, "the parent's are its own");
-}
-
-#[test(alone, ON)]
-fn a_child_that_is_forked_before_the_first_access_counts_its_own() {
-    let _object = Object::new(SMALL);
-    assert_eq!(counts().objects_made, 1);
-    in_a_child(|| assert_eq!(counts().objects_made, 0));
 }

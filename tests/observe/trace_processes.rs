@@ -1,7 +1,6 @@
 //! However a process ends, forks, executes another program or shares a file's name with others, what it recorded is there.
 
 use std::io::{BufRead, BufReader};
-use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -236,22 +235,4 @@ fn a_program_that_executes_another_one_keeps_what_it_recorded() {
     let run = all[0].header.about.identity;
     assert!(all.iter().all(|one| (one.header.about.identity, one.header.about.run) == (run, run)));
     assert_eq!(all.map(|one| one.header.end.is_some()), [false, false, true]);
-}
-
-#[test(alone)]
-fn a_file_that_another_program_has_locked_is_left_to_it_and_the_process_has_one_of_its_own() {
-    for contents in ["", "another program's", &"long\n".repeat(10_000)] {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        std::fs::write(&path, contents).unwrap();
-        let file = std::fs::File::open(&path).unwrap();
-        assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
-        writer::start(&c_path(&path)).unwrap();
-        record(1);
-        writer::stop();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), contents);
-        let own = folder.path(&format!("t.{}", std::process::id()));
-        assert_eq!(starts(&own), [1]);
-        assert_eq!(header(&own).about.run, header(&own).about.identity);
-    }
 }

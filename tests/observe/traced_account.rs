@@ -80,20 +80,3 @@ fn the_sums_of_a_trace_are_the_account() {
         assert_eq!(traced, [(std::process::id(), account)].into());
     });
 }
-
-#[test]
-fn a_forked_childs_events_are_its_own_in_the_trace_too() {
-    in_a_traced_process(&[ON], || {
-        host_work(3);
-        let mut shared = Object::touched(Storage::cpu_data, 60_000);
-        in_a_child(|| {
-            shared.mutable_cpu_data().unwrap();
-            host_work(5);
-            let (traced, account) = both();
-            assert_eq!(traced[&std::process::id()], account);
-        });
-        host_work(4);
-        let (traced, account) = both();
-        assert_eq!((traced.len(), &traced[&std::process::id()]), (2, &account));
-    });
-}
