@@ -6,7 +6,6 @@ Run by `scripts/test sharing-nightly`, with the arguments of checks.py.
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Callable
@@ -21,24 +20,6 @@ SEQUENCES = 500
 ITERATIONS = (1000, 10000)
 # More than a process's memory differs from run to run, in KiB.
 NOISE = 2048
-# A fault, its file in crates/net/src/sharing, and what becomes of which words there.
-FAULTS = (
-    (
-        "contents die one layer too early",
-        "plan.rs",
-        "let last = of_group().flat_map(|of_blob| &of_blob.consumers).max();",
-        "let last = of_group().flat_map(|of_blob| &of_blob.consumers).min();",
-    ),
-    ("an alias is forgotten", "rules.rs", '"Split" => (Alias::Data,', '"Split" => (Alias::None,'),
-    (
-        "a chain in place is forgotten",
-        "plan.rs",
-        "let first = of_group().flat_map(|of_blob| &of_blob.producers).min();",
-        "let first = of_group().flat_map(|of_blob| &of_blob.producers).max();",
-    ),
-    ("a diff is not zeroed", "rules.rs", '"Power" => (Alias::None, Internals::Kept, true)', '"Power" => (Alias::None, Internals::Kept, false)'),
-)
-
 
 def thousands_of_random_nets_compute_the_same(checks: Checks) -> str:
     """thousands of random nets compute the same on shared memory full of NaN"""
@@ -54,34 +35,24 @@ def hundreds_of_random_sequences_compute_the_same(checks: Checks) -> str:
     return f"{SEQUENCES} sequences"
 
 
-def with_fault(checks: Checks, number: int) -> Path:
-    """A libsyncedmem_net.so with that fault."""
-    _, file, words, fault = FAULTS[number]
-    copy = checks.folder / "faulty"
-    shutil.rmtree(copy, ignore_errors=True)
-    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
-    for name in filter(None, files):
-        if (ROOT / name).is_file():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, copy / name)
-    source = copy / "crates/net/src/sharing" / file
-    text = source.read_text()
-    assert text.count(words) == 1, f"{file} has {words} {text.count(words)} times"
-    source.write_text(text.replace(words, fault))
-    target = checks.folder / "faulty-target"
-    build = ["cargo", "build", "--quiet", "--package", "syncedmem-net", "--target-dir", str(target)]
-    subprocess.run(build, cwd=copy, check=True)
+def with_fault(fault: str) -> Path:
+    """A libsyncedmem_net.so with that deliberate fault."""
+    target = ROOT / "target/sharing-faults"
+    build = ["cargo", "rustc", "--quiet", "--package", "syncedmem-net", "--lib", "--target-dir", str(target)]
+    subprocess.run([*build, "--", "--cfg", f'syncedmem_fault="{fault}"'], cwd=ROOT, check=True)
     return target / "debug/libsyncedmem_net.so"
 
 
 def deliberate_faults_are_found(checks: Checks) -> str:
-    """each of the faults makes a random net, or a net of one layer type, compute something else"""
+    """each deliberate fault of crates/net makes a random net, or a net of one layer type, compute something else"""
+    sources = [path.read_text() for path in sorted((ROOT / "crates/net/src").rglob("*.rs"))]
     found = []
-    for number, (fault, *_) in enumerate(FAULTS):
-        names = with_fault(checks, number)
+    for fault in re.findall(r'cfg!\(syncedmem_fault = "([^"]+)"\)', "".join(sources)):
+        names = with_fault(fault)
         different = sharing.layers_that_differ(checks, "train", "all", names) or sharing.random_nets(checks, 0, 40, ("all",), names)
         assert different, f"no net differs though {fault}"
         found.append(f"{fault}: {len(different)}")
+    assert found, "there are no deliberate faults"
     return ", ".join(found)
 
 
