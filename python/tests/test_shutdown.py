@@ -16,27 +16,6 @@ import syncedmem
 from syncedmem import SyncedMemory
 """
 
-# At exit this thread keeps the GIL, and every other thread runs until it waits for the GIL, which is assumed once it has slept for a
-# while. Otherwise it might ask for the GIL while CPython frees its state, which crashes CPython 3.9 to 3.12 (python/cpython issue 110052).
-ALONE = """
-def alone():
-    sys.setswitchinterval(1000)
-    keeps, text = ctypes.PyDLL(None), ctypes.create_string_buffer(8192)
-    def state(thread):
-        file = keeps.open(b"/proc/self/task/%d/status" % thread.native_id, 0)
-        if file < 0:
-            return ["it has", "ended"]
-        length = keeps.read(file, text, len(text))
-        keeps.close(file)
-        lines = text.raw[:length].split(b"\\n")
-        return [line for line in lines if line.startswith((b"State:\\tS", b"voluntary_ctxt_switches"))]
-    others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
-    before = None
-    while (now := [state(thread) for thread in others]) != before or any(len(lines) != 2 for lines in now):
-        before = now
-        keeps.usleep(20000)
-"""
-
 ENDINGS = {
     "what only has to be there": """
 from dlpack import Producer
@@ -80,17 +59,6 @@ builtins.kept = Fails()""",
     "a function that runs at the exit": """
 mem = SyncedMemory(1 << 20); array = mem.mutable_cpu_data()
 atexit.register(lambda: (array.fill(1), mem.cpu_data(), mem.exports, syncedmem.report(), syncedmem.trim()))""",
-    "a daemon thread that goes on": ALONE
-    + """
-atexit.register(alone)
-def use():
-    while True:
-        view = SyncedMemory(1 << 16).array('f4')
-        with view.mutable_cpu() as array:
-            array[:] = 1
-        np.asarray(view).sum()
-for _ in range(2):
-    threading.Thread(target=use, daemon=True).start()""",
     "a thread that is waited for": """
 mem = SyncedMemory(1 << 20); go_on = threading.Event()
 def use():
@@ -159,33 +127,3 @@ if child:
 def test_an_import_alone_ends_in_silence_and_opens_no_driver(program: Program) -> None:
     done = program("import syncedmem; print('libcuda' in open('/proc/self/maps').read())", SYNCEDMEM_TEST_DRIVER="")
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
-
-
-def test_the_interpreter_ends_beside_a_thread_that_is_in_a_producers_deleter(program: Program, simulated: cuda_driver.Driver) -> None:
-    # CPython ends a thread that waits for the GIL then, inside NumPy's deleter and calls of the library.
-    text = (
-        ALONE
-        + """
-import cuda_driver
-driver = cuda_driver.find()
-mem, zeros = SyncedMemory(65536), np.zeros(65536, "u1")
-mem.set_cpu_data(zeros)
-def last():
-    ctypes.PyDLL(driver.library._name).simcuda_release_streams()
-    alone()
-atexit.register(last)
-with driver.current():
-    stream = ctypes.c_void_p()
-    driver.call("cuStreamCreate", ctypes.byref(stream), 1)
-    driver.call("cuMemHostRegister_v2", ctypes.c_void_p(zeros.ctypes.data), ctypes.c_size_t(65536), 0)
-    driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(ctypes.c_void_p()), 0)
-del zeros
-driver.library.simcuda_hold_streams()
-mem.async_gpu_push(stream.value)
-waits = threading.Thread(target=lambda: mem.set_cpu_data(np.ones(65536, "u1")), daemon=True)
-waits.start()
-waits.join(0.1)
-print(waits.is_alive(), flush=True)
-"""
-    )
-    ended_well(program(BEGIN + text), "True\n")

@@ -41,18 +41,12 @@ fn every_sequence_agrees(moves: &[Move], depth: usize, keep: (bool, i64)) {
 }
 
 #[test]
-fn every_sequence_of_four_operations_agrees_with_the_model() {
-    alone(&[], || every_sequence_agrees(&MOVES, 4, (true, i64::MAX)));
-}
-
-#[test]
-fn without_keep_on_shrink_every_sequence_of_four_operations_agrees_with_the_model() {
-    alone(&[], || every_sequence_agrees(&MOVES, 4, (false, i64::MAX)));
-}
-
-#[test]
-fn with_a_limit_on_what_is_kept_every_sequence_of_four_operations_agrees_with_the_model() {
-    alone(&[], || every_sequence_agrees(&MOVES, 4, (true, 24)));
+fn every_sequence_of_four_operations_agrees_with_the_model_whatever_memory_is_kept() {
+    alone(&[], || {
+        for keep in [(true, i64::MAX), (false, i64::MAX), (true, 24)] {
+            every_sequence_agrees(&MOVES, 4, keep);
+        }
+    });
 }
 
 #[test]

@@ -106,33 +106,6 @@ fn the_oldest_records_give_way_and_the_peak_is_exact() {
 }
 
 #[test(alone)]
-fn a_stack_of_24_kib_suffices() {
-    /// The least that glibc's threads have beside what is asked for is their thread-local storage.
-    const STACK: usize = 24 << 10;
-    let folder = Folder::new();
-    let path = folder.path("t");
-    extern "C" fn on_it(path: *mut libc::c_void) -> *mut libc::c_void {
-        let path = unsafe { std::ffi::CStr::from_ptr(path.cast()) };
-        writer::start(path).unwrap();
-        (1..=3000).for_each(record);
-        writer::name(1, 1, "conv1");
-        writer::stop();
-        std::ptr::null_mut()
-    }
-    let name = c_path(&path);
-    unsafe {
-        let mut attributes = std::mem::zeroed();
-        assert_eq!(libc::pthread_attr_init(&mut attributes), 0);
-        assert_eq!(libc::pthread_attr_setstacksize(&mut attributes, STACK), 0);
-        let mut thread = std::mem::zeroed();
-        let argument = name.as_ptr().cast_mut().cast();
-        assert_eq!(libc::pthread_create(&mut thread, &attributes, on_it, argument), 0);
-        assert_eq!(libc::pthread_join(thread, std::ptr::null_mut()), 0);
-    }
-    assert_eq!(starts(&path), (1..=3000).collect::<Vec<u64>>());
-}
-
-#[test(alone)]
 fn a_trace_replaces_an_earlier_one_in_its_file() {
     let folder = Folder::new();
     let (one, two) = (folder.path("1"), folder.path("2"));
