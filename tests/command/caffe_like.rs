@@ -69,7 +69,7 @@ const PROGRAM: &str = r#"
     }
 "#;
 
-/// A layer in a library of its own, which reaches into `SyncedMemory`: as pycaffe does.
+/// A layer in its own library, which reaches into `SyncedMemory`: as pycaffe does.
 pub const LAYER: &str = r#"
     #include "caffe.h"
     const void *layer(struct memory *m) { return cpu_data(m); }
@@ -101,7 +101,7 @@ impl Workshop {
         Workshop::with("program", PROGRAM)
     }
 
-    /// As `with_program`, with a program of this name and source.
+    /// Like `with_program`, with a program of this name and source.
     pub fn with(program: &str, source: &str) -> Workshop {
         let workshop = Workshop::new();
         workshop.caffe(&[]);
@@ -143,7 +143,7 @@ impl Workshop {
         said(command().args(arguments).current_dir(&***self))
     }
 
-    /// `syncedmem run OPTIONS -- PROGRAM ARGUMENTS`, with a temporary folder of its own.
+    /// `syncedmem run OPTIONS -- PROGRAM ARGUMENTS`, with its own temporary folder.
     pub fn command(&self, options: &[&str], program: &[&str]) -> Command {
         let temporary = self.path("tmp");
         std::fs::create_dir_all(&temporary).unwrap();
@@ -204,7 +204,7 @@ impl Said {
         assert_has(&self.error, wanted);
     }
 
-    /// As `has`, of a command that ended with this status.
+    /// Like `has`, for a command that ended with this status.
     #[track_caller]
     pub fn fails(&self, status: i32, wanted: &[&str]) {
         assert_eq!((self.status, self.output.as_str()), (Some(status), ""), "{}", self.error);

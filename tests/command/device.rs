@@ -5,8 +5,8 @@ use crate::support::driver::simulated;
 
 /// The doctor's line on the GPU, in a process that finds this folder's `libcuda.so.1` where the loader looks.
 fn line(workshop: &Workshop) -> String {
-    let told = said(command().arg("doctor").env("LD_LIBRARY_PATH", workshop.path("")));
-    told.output.lines().find(|line| line.starts_with("GPU")).expect(&told.output).to_string()
+    let result = said(command().arg("doctor").env("LD_LIBRARY_PATH", workshop.path("")));
+    result.output.lines().find(|line| line.starts_with("GPU")).expect(&result.output).to_string()
 }
 
 #[test]

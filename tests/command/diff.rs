@@ -40,8 +40,8 @@ pub fn json(said: &Said) -> Value {
 #[test]
 fn a_report_as_json_has_the_figures_of_the_run() {
     let workshop = two_batches();
-    let told = workshop.syncedmem(&["report", "8.trace", "--json"]);
-    let report = json(&told);
+    let result = workshop.syncedmem(&["report", "8.trace", "--json"]);
+    let report = json(&result);
     assert_eq!(
         (&report["syncedmem_report"], &report["trace"], &report["whole"]),
         (&1.into(), &"8.trace".into(), &true.into())
@@ -59,24 +59,24 @@ fn a_report_as_json_has_the_figures_of_the_run() {
     let fills: Vec<_> = process["work"].as_array().unwrap().iter().filter(|work| work["what"] == "fill").collect();
     assert_eq!((fills.len(), &fills[0]["side"], &fills[0]["bytes"]), (1, &"host".into(), &36_000.into()));
     workshop.syncedmem(&["report", "8.trace", "--json", "-o", "8.report.json"]);
-    assert_eq!(std::fs::read_to_string(workshop.path("8.report.json")).unwrap(), told.output);
+    assert_eq!(std::fs::read_to_string(workshop.path("8.report.json")).unwrap(), result.output);
 }
 
 #[test]
 fn a_run_does_not_differ_from_itself() {
-    let told = two_batches().syncedmem(&["diff", "8.trace", "8.trace"]);
-    assert_eq!(told.error, "");
-    let output = told.ok();
+    let result = two_batches().syncedmem(&["diff", "8.trace", "8.trace"]);
+    assert_eq!(result.error, "");
+    let output = result.ok();
     assert!(output.contains("memory at its peak: no change") && !output.contains("change  "), "{output}");
 }
 
 #[test]
 fn a_larger_batch_differs_by_what_it_holds_and_fills() {
     let workshop = two_batches();
-    let told = workshop.syncedmem(&["diff", "8.trace", "16.trace"]);
-    assert_eq!(told.status, Some(1), "{}", told.error);
+    let result = workshop.syncedmem(&["diff", "8.trace", "16.trace"]);
+    assert_eq!(result.status, Some(1), "{}", result.error);
     assert_has(
-        &told.output,
+        &result.output,
         &[
             "A: 8.trace, memory of program",
             "B: 16.trace",
@@ -86,7 +86,8 @@ fn a_larger_batch_differs_by_what_it_holds_and_fills() {
         ],
     );
     // Name, both amounts, and the change.
-    let line = |name: &str| told.output.lines().filter(|line| line.trim_start().starts_with(name)).collect::<String>();
+    let line =
+        |name: &str| result.output.lines().filter(|line| line.trim_start().starts_with(name)).collect::<String>();
     assert_has(&line("fill of the host with zeros"), &["35.2 KiB", "66.4 KiB", "+31.3 KiB", "+88.9 %"]);
     let back = workshop.syncedmem(&["diff", "16.trace", "8.trace"]);
     assert!(back.output.contains("-50.0 %"), "{}", back.output);
@@ -96,7 +97,7 @@ fn a_larger_batch_differs_by_what_it_holds_and_fills() {
 fn one_run_may_come_from_standard_input_and_not_both() {
     let workshop = two_batches();
     let trace = std::fs::File::open(workshop.path("16.trace")).unwrap();
-    let told = said(command().args(["diff", "8.trace", "-"]).stdin(trace).current_dir(workshop.path("")));
-    assert!(told.status == Some(1) && told.output.contains("B: standard input"), "{told:?}");
+    let result = said(command().args(["diff", "8.trace", "-"]).stdin(trace).current_dir(workshop.path("")));
+    assert!(result.status == Some(1) && result.output.contains("B: standard input"), "{result:?}");
     workshop.syncedmem(&["diff", "-", "-"]).fails(1, &["name a file for one of them"]);
 }

@@ -20,9 +20,9 @@ fn recorded(about: &About<&str>, events: &[Event]) -> Recording {
 
 /// What the command writes of the recordings in a folder.
 fn records(folder: &Folder) -> Vec<Value> {
-    let told = said(command().args(["export", ".", "--to", "json", "-o", "-"]).current_dir(&**folder));
-    assert_eq!(told.error, "");
-    let text = told.ok();
+    let result = said(command().args(["export", ".", "--to", "json", "-o", "-"]).current_dir(&**folder));
+    assert_eq!(result.error, "");
+    let text = result.ok();
     let all: Vec<Value> = serde_json::from_str(&text).expect("a JSON array");
     assert_eq!(text.lines().count(), all.len() + 2, "one line for each record, and one for each bracket");
     all.iter().for_each(is_a_record);

@@ -26,17 +26,17 @@ pub const PAGES: [&[&str]; 13] = [
 #[test]
 fn every_command_has_help_with_examples() {
     for page in &PAGES[1..] {
-        let told = said(command().arg("help").args(*page)).ok();
-        assert!(told.contains(&format!("Usage: syncedmem {}", page.join(" "))), "{told}");
-        assert!(told.contains("Example"), "{page:?}: {told}");
+        let result = said(command().arg("help").args(*page)).ok();
+        assert!(result.contains(&format!("Usage: syncedmem {}", page.join(" "))), "{result}");
+        assert!(result.contains("Example"), "{page:?}: {result}");
     }
 }
 
 #[test]
 fn without_a_command_the_help_is_printed_and_it_is_an_error() {
-    let told = said(&mut command());
-    assert_eq!(told.status, Some(2));
-    told.has(&["Usage: syncedmem <COMMAND>", "Examples:"]);
+    let result = said(&mut command());
+    assert_eq!(result.status, Some(2));
+    result.has(&["Usage: syncedmem <COMMAND>", "Examples:"]);
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn manual_pages_and_completions_are_written_for_every_command_and_bash_takes_the
         COMP_WORDS=(syncedmem run --on-error ""); COMP_CWORD=3; _syncedmem syncedmem "" --on-error; echo "${COMPREPLY[@]}"
     "#;
     let bash = folder.join("bash-completion/completions/syncedmem");
-    let told = said(Command::new("bash").args(["-c", script, "-"]).arg(bash));
-    assert_eq!(told.output, "doctor\nabort throw\n", "{}", told.error);
+    let result = said(Command::new("bash").args(["-c", script, "-"]).arg(bash));
+    assert_eq!(result.output, "doctor\nabort throw\n", "{}", result.error);
     said(command().args(["share", "/proc/nowhere"])).fails(1, &["name a folder that you may write to"]);
 }
 
@@ -147,8 +147,8 @@ fn every_example_of_the_help_runs_as_it_stands() {
             let mut shell = Command::new("sh");
             shell.args(["-c", &line]).current_dir(workshop.path("")).env("PATH", &path).env("HOME", workshop.path(""));
             shell.env("SYNCEDMEM_LIBRARY", &built).env_remove("LD_PRELOAD").env_remove("PYTHONPATH");
-            let told = said(&mut shell);
-            assert_eq!(told.status, Some(0), "{line}: {}{}", told.output, told.error);
+            let result = said(&mut shell);
+            assert_eq!(result.status, Some(0), "{line}: {}{}", result.output, result.error);
         }
     }
 }

@@ -27,43 +27,43 @@ fn dying() -> Workshop {
 fn a_program_that_a_signal_ends_is_reported_with_what_was_growing() {
     let workshop = dying();
     for signal in [libc::SIGKILL, libc::SIGSEGV, libc::SIGABRT] {
-        let told = workshop.run(&[], &["./dies", &signal.to_string()]);
-        assert_eq!(told.signal, Some(signal));
+        let result = workshop.run(&[], &["./dies", &signal.to_string()]);
+        assert_eq!(result.signal, Some(signal));
         let first = format!("dies was killed by signal {signal} at 3.0 MiB, growing: ");
-        assert!(told.error.trim_start().starts_with(&first), "{}", told.error);
-        told.has(&["peak 3.0 MiB of blobs"]);
+        assert!(result.error.trim_start().starts_with(&first), "{}", result.error);
+        result.has(&["peak 3.0 MiB of blobs"]);
         workshop.leaves_nothing();
     }
 }
 
 #[test]
 fn a_program_that_ends_by_underscore_exit_is_reported_as_whole() {
-    let told = dying().run(&[], &["./dies", "0"]);
-    assert_eq!(told.status, Some(7));
-    assert!(told.error.trim_start().starts_with("libsyncedmem: memory of dies") && told.error.contains("\npeak "));
+    let result = dying().run(&[], &["./dies", "0"]);
+    assert_eq!(result.status, Some(7));
+    assert!(result.error.trim_start().starts_with("libsyncedmem: memory of dies") && result.error.contains("\npeak "));
 }
 
 #[test]
 fn a_program_that_is_killed_under_a_shell_is_reported_with_the_shells_status_for_it() {
-    let told = dying().shell(&[], "./dies 9; exit $?");
-    told.fails(128 + 9, &["dies was killed by signal 9 at 3.0 MiB, growing: "]);
+    let result = dying().shell(&[], "./dies 9; exit $?");
+    result.fails(128 + 9, &["dies was killed by signal 9 at 3.0 MiB, growing: "]);
 }
 
 #[test]
 fn a_killed_program_among_others_is_reported_as_one_without_an_end() {
     let workshop = dying();
     workshop.program(&[]);
-    let told = workshop.shell(&[], "./program; ./dies 9; ./program");
-    told.fails(0, &["dies did not end its recording (killed, _exit, exec, or it still runs) at 3.0 MiB"]);
-    assert_eq!(told.error.matches("libsyncedmem: memory of program").count(), 2, "{}", told.error);
+    let result = workshop.shell(&[], "./program; ./dies 9; ./program");
+    result.fails(0, &["dies did not end its recording (killed, _exit, exec, or it still runs) at 3.0 MiB"]);
+    assert_eq!(result.error.matches("libsyncedmem: memory of program").count(), 2, "{}", result.error);
 }
 
 #[test]
 fn the_trace_of_a_killed_program_is_kept_and_exported() {
     let workshop = dying();
-    let told = workshop.run(&["--trace", "t.trace"], &["./dies", "9"]);
-    assert_eq!(told.signal, Some(libc::SIGKILL));
-    told.has(&["dies was killed by signal 9", "the trace is in /"]);
+    let result = workshop.run(&["--trace", "t.trace"], &["./dies", "9"]);
+    assert_eq!(result.signal, Some(libc::SIGKILL));
+    result.has(&["dies was killed by signal 9", "the trace is in /"]);
     workshop.leaves_nothing();
     let exported = workshop.syncedmem(&["export", "t.trace", "-o", "-"]).ok();
     assert_eq!(exported.matches("\"allocated\"").count(), 2, "{exported}");

@@ -40,9 +40,9 @@ fn all_memory_of_nets_that_threads_make_at_once_has_a_layers_name() {
     workshop.source("program.cpp", PROGRAM);
     workshop.compile("program", &[&["-fPIC", "-O1", "program.cpp", "-lpthread"], &LINKED[..]].concat());
     for threads in ["1", "8"] {
-        let told = workshop.run(&[], &["./program", threads]);
-        assert_eq!(told.status, Some(0), "{told:?}");
-        told.has(&["d data", "r0 output", "inside layers", "at batch 3, one more item costs"]);
-        assert!(!told.error.contains("without a layer's name"), "{threads} threads: {}", told.error);
+        let result = workshop.run(&[], &["./program", threads]);
+        assert_eq!(result.status, Some(0), "{result:?}");
+        result.has(&["d data", "r0 output", "inside layers", "at batch 3, one more item costs"]);
+        assert!(!result.error.contains("without a layer's name"), "{threads} threads: {}", result.error);
     }
 }

@@ -86,8 +86,6 @@ const HEADER: &str = r#"
     extern template struct Net<float>;
     }
 "#;
-
-/// Its source.
 const CAFFE: &str = r#"
     #include "caffe.hpp"
     #include <cstdlib>

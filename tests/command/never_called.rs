@@ -7,12 +7,12 @@ use crate::caffe_like::*;
 
 #[track_caller]
 fn says(workshop: &Workshop, program: &Path, what: &str, why: &str) {
-    let told = workshop.run(&[], &[program.to_str().unwrap()]);
-    assert_eq!(told.status, Some(0), "the program runs all the same: {}", told.error);
+    let result = workshop.run(&[], &[program.to_str().unwrap()]);
+    assert_eq!(result.status, Some(0), "the program runs all the same: {}", result.error);
     // A long folder moves the ends of lines.
-    let error = told.error.replace('\n', " ");
+    let error = result.error.replace('\n', " ");
     assert!(error.contains(what) && error.contains(why), "{what:?} and {why:?} are not in: {error}");
-    assert!(!told.error.contains("of blobs"), "{}", told.error);
+    assert!(!result.error.contains("of blobs"), "{}", result.error);
     workshop.leaves_nothing();
 }
 
@@ -56,14 +56,14 @@ fn a_program_that_may_have_loaded_a_caffe_is_told_no_more_than_its_files_show() 
     workshop.link("caffe/_caffe.so", LAYER, &["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN/.."]);
     workshop.source("spec.py", "# As a script does that imports caffe for its protobuf alone.\n");
     for option in ["--no-names", "--take-over"] {
-        let told = workshop.run(&[option], &["python3", "spec.py"]);
-        let error = told.error.replace('\n', " ");
+        let result = workshop.run(&[option], &["python3", "spec.py"]);
+        let error = result.error.replace('\n', " ");
         assert!(error.contains("its Caffe can use the library. Either it ended before it made an object"), "{error}");
         assert!(!error.contains("directly"), "{error}");
     }
 }
 
-/// As pycaffe does, in a program that loads it: some calls reach the library, but on memory that is not its own.
+/// Loads a Caffe as pycaffe does: some calls reach the library, but with memory that is not the library's.
 #[test]
 fn a_caffe_that_is_loaded_later_and_calls_itself_is_the_first_line() {
     let workshop = Workshop::new();
@@ -89,9 +89,9 @@ fn a_caffe_that_is_loaded_later_and_calls_itself_is_the_first_line() {
     );
     workshop.compile("later", &["later.c", "-ldl"]);
     for arguments in [&["./later"][..], &["./later", "reach into it"]] {
-        let told = workshop.run(&["--trace", "t", "--report"], arguments);
-        assert_eq!(told.status, Some(0), "{}", told.error);
-        let first = told.error.trim_start().replace('\n', " ");
+        let result = workshop.run(&["--trace", "t", "--report"], arguments);
+        assert_eq!(result.status, Some(0), "{}", result.error);
+        let first = result.error.trim_start().replace('\n', " ");
         assert!(first.starts_with("later never called the library: /"), "{first}");
         assert!(first.contains("/libcaffe.so calls its own SyncedMemory directly"), "the link is followed: {first}");
         assert!(first.contains(" Link that library without -Bsymbolic"), "{first}");

@@ -38,8 +38,8 @@ const PRINTS: &[&[&str]] = &[
 fn with_each(output: impl Fn() -> Stdio, check: impl Fn(&[&str], Said)) {
     let workshop = prepared();
     let run = |arguments: &[&str]| {
-        let told = said(command().args(arguments).current_dir(workshop.path("")).stdout(output()));
-        check(arguments, told);
+        let result = said(command().args(arguments).current_dir(workshop.path("")).stdout(output()));
+        check(arguments, result);
     };
     PRINTS.iter().for_each(|arguments| run(arguments));
     for page in &PAGES[1..] {
@@ -54,9 +54,9 @@ fn with_each(output: impl Fn() -> Stdio, check: impl Fn(&[&str], Said)) {
 #[test]
 fn a_standard_output_that_takes_nothing_is_an_error_of_every_command() {
     let full = || OpenOptions::new().write(true).open("/dev/full").unwrap().into();
-    with_each(full, |arguments, told| {
+    with_each(full, |arguments, result| {
         let error = "syncedmem: standard output cannot be written: No space left on device (os error 28); make room, or direct it elsewhere\n";
-        assert_eq!((told.status, told.error.as_str()), (Some(1), error), "{arguments:?}");
+        assert_eq!((result.status, result.error.as_str()), (Some(1), error), "{arguments:?}");
     });
 }
 
@@ -64,8 +64,8 @@ fn a_standard_output_that_takes_nothing_is_an_error_of_every_command() {
 fn a_reader_that_has_read_enough_is_no_error_of_any_command() {
     // A pipe whose other end is closed, in the only form that std has.
     let closed = || OwnedFd::from(UnixStream::pair().unwrap().0).into();
-    with_each(closed, |arguments, told| {
-        assert_eq!((told.status, told.error.as_str()), (Some(0), ""), "{arguments:?}");
+    with_each(closed, |arguments, result| {
+        assert_eq!((result.status, result.error.as_str()), (Some(0), ""), "{arguments:?}");
     });
 }
 
@@ -83,9 +83,9 @@ fn a_limit_on_the_length_of_files_is_an_error_and_leaves_what_was_there() {
         "model export lenet.caffemodel --to safetensors -o m.safetensors",
         "model import some.npz --from npz --like lenet.caffemodel -o m.caffemodel",
     ] {
-        let told = workshop.shell_here(&format!("ulimit -f 0; exec \"$0\" {arguments}"));
-        told.fails(1, &["(ulimit -f)"]);
-        assert_eq!(told.error.lines().count(), 1, "{}", told.error);
+        let result = workshop.shell_here(&format!("ulimit -f 0; exec \"$0\" {arguments}"));
+        result.fails(1, &["(ulimit -f)"]);
+        assert_eq!(result.error.lines().count(), 1, "{}", result.error);
         assert_eq!(workshop.names(), names, "{arguments}");
     }
     for name in OLD {
@@ -105,9 +105,9 @@ fn a_limit_on_the_length_of_files_does_not_change_the_status_of_a_program() {
     for option in ["--trace=t.trace", "--output=memory.txt", "--report"] {
         for (limit, script) in scripts {
             let script = format!("{limit}; TMPDIR=tmp exec \"$0\" run {option} -- sh -c '{script}'");
-            let told = workshop.shell_here(&script);
-            assert_eq!((told.status, told.output.as_str()), (Some(7), ""), "{option}: {}", told.error);
-            assert!(limit != "ulimit -f 0" || told.error.contains("(ulimit -f)"), "{option}: {}", told.error);
+            let result = workshop.shell_here(&script);
+            assert_eq!((result.status, result.output.as_str()), (Some(7), ""), "{option}: {}", result.error);
+            assert!(limit != "ulimit -f 0" || result.error.contains("(ulimit -f)"), "{option}: {}", result.error);
             workshop.leaves_nothing();
             let is_left = |name: &String| name.contains("-run-") || name.starts_with('.');
             assert!(!workshop.names().iter().any(is_left), "{option}: {:?}", workshop.names());
@@ -116,8 +116,8 @@ fn a_limit_on_the_length_of_files_does_not_change_the_status_of_a_program() {
     assert!(workshop.path("t.trace").exists(), "a file that has its length already is renamed");
     assert_eq!(fs::read_to_string(workshop.path("memory.txt")).unwrap(), "before");
     // The program has the system's default, and dies of it.
-    let told = workshop.shell_here("ulimit -f 0; TMPDIR=tmp exec \"$0\" run -- sh -c 'echo x > y'");
-    assert_eq!(told.signal, Some(libc::SIGXFSZ), "{told:?}");
+    let result = workshop.shell_here("ulimit -f 0; TMPDIR=tmp exec \"$0\" run -- sh -c 'echo x > y'");
+    assert_eq!(result.signal, Some(libc::SIGXFSZ), "{result:?}");
 }
 
 #[test]
@@ -171,20 +171,20 @@ fn no_name_steers_a_terminal_or_begins_a_line() {
     const NAME: &str = "x\u{1b}[2J\nBEGINS\u{9b}31m\u{202e}\t\r\u{7f}";
     let workshop = Workshop::with(NAME, NAMES);
     let steers = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
-    let is_plain = |told: &Said| {
-        for text in [&told.output, &told.error] {
+    let is_plain = |result: &Said| {
+        for text in [&result.output, &result.error] {
             assert!(!text.contains(steers) && !text.lines().any(|line| line.starts_with("BEGINS")), "{text:?}");
         }
     };
     let (program, trace) = (format!("./{NAME}"), format!("--trace={NAME}.trace"));
     for (size, trace) in [("1000", trace.as_str()), ("2000", "--trace=b.trace")] {
         let mut run = workshop.command(&[trace, "--report"], &[&program, size, NAME]);
-        let told = said(run.env("SYNCEDMEM_MISSPELT", NAME).env("SYNCEDMEM_PIN", NAME));
+        let result = said(run.env("SYNCEDMEM_MISSPELT", NAME).env("SYNCEDMEM_PIN", NAME));
         assert!(
-            told.status == Some(0) && told.error.contains("x\\x1b[2J\\nBEGINS\\u009b31m\\u202e\\t\\r\\x7f"),
-            "{told:?}"
+            result.status == Some(0) && result.error.contains("x\\x1b[2J\\nBEGINS\\u009b31m\\u202e\\t\\r\\x7f"),
+            "{result:?}"
         );
-        is_plain(&told);
+        is_plain(&result);
     }
     std::fs::write(workshop.path(&format!("{NAME}.npz")), "none").unwrap();
     let (trace, npz) = (format!("{NAME}.trace"), format!("{NAME}.npz"));
@@ -210,8 +210,8 @@ fn no_name_steers_a_terminal_or_begins_a_line() {
     ];
     for arguments in commands {
         println!("{arguments:?}");
-        let told = said(command().args(arguments).current_dir(workshop.path("")).env("SYNCEDMEM_PIN", NAME));
-        assert!(!told.output.is_empty() || !told.error.is_empty(), "{told:?}");
-        is_plain(&told);
+        let result = said(command().args(arguments).current_dir(workshop.path("")).env("SYNCEDMEM_PIN", NAME));
+        assert!(!result.output.is_empty() || !result.error.is_empty(), "{result:?}");
+        is_plain(&result);
     }
 }

@@ -67,8 +67,8 @@ fn passes_are_in_a_trace_and_change_no_argument_no_result_and_no_exception() {
     workshop.source("passes.cpp", PROGRAM);
     workshop.compile("passes", &["passes.cpp", "-L.", "-lcaffe", "-lnet", "-Wl,-rpath,$ORIGIN"]);
     let passes = |options: &[&str]| {
-        let told = workshop.run(&[&["--trace=t.trace"], options].concat(), &["./passes"]);
-        assert_eq!(told.status, Some(7), "{}", told.error);
+        let result = workshop.run(&[&["--trace=t.trace"], options].concat(), &["./passes"]);
+        assert_eq!(result.status, Some(7), "{}", result.error);
         let json = workshop.syncedmem(&["export", "t.trace", "-o", "-"]).ok();
         let records: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
         let pass = |record: &serde_json::Value| {

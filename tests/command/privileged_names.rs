@@ -25,7 +25,7 @@ const PROGRAM: &str = r#"
     }
 "#;
 
-fn told(workshop: &Workshop, program: &str, share: &str) -> Said {
+fn result(workshop: &Workshop, program: &str, share: &str) -> Said {
     let mut command = Command::new(workshop.path(program));
     command.env("LD_PRELOAD", both_libraries()).env("SYNCEDMEM_SHARE", share).env("SYNCEDMEM_KEEP", "r1,nothing");
     said(command.current_dir(&***workshop))
@@ -44,10 +44,10 @@ fn a_program_with_more_rights_than_its_caller_shares_and_keeps_nothing() {
         ("off", "SYNCEDMEM_KEEP has no effect, because SYNCEDMEM_SHARE is off"),
         ("some", "SYNCEDMEM_SHARE=some is not one of off gradients all; using off"),
     ] {
-        let heeds = told(&workshop, "program", share);
+        let heeds = result(&workshop, "program", share);
         assert_eq!((heeds.status, heeds.output.as_str()), (Some(0), "privileged 0\n"), "{heeds:?}");
         heeds.has(&[sentence]);
-        let privileged = told(&workshop, "privileged", share);
+        let privileged = result(&workshop, "privileged", share);
         let said = (privileged.status, privileged.output.as_str(), privileged.error.as_str());
         assert_eq!(said, (Some(0), "privileged 1\n", ""), "{share}");
     }

@@ -38,8 +38,8 @@ fn read(workshop: &Workshop, name: &str) -> String {
 #[test]
 fn the_page_goes_beside_the_trace_and_its_name_is_said() {
     let workshop = traced();
-    let told = workshop.syncedmem(&["report", "train.trace"]);
-    assert_eq!((told.error.as_str(), told.output.as_str()), ("", "train.html\n"));
+    let result = workshop.syncedmem(&["report", "train.trace"]);
+    assert_eq!((result.error.as_str(), result.output.as_str()), ("", "train.html\n"));
     let page = read(&workshop, "train.html");
     assert!(page.starts_with("<!doctype html>") && page.contains("data-fact=\"peak.pageable\" data-v=\"4096\""));
 }

@@ -13,7 +13,7 @@ fn library() -> String {
     command_file().with_file_name("libsyncedmem.so").display().to_string()
 }
 
-/// Its standard error has the library's report.
+/// The program's standard error has the library's report.
 fn asking(program: impl AsRef<OsStr>) -> Command {
     let mut program = Command::new(program);
     program.env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr");
@@ -141,10 +141,10 @@ fn functions_that_a_jump_would_change_in_the_middle_are_left_as_they_are() {
         is_refused(&taken(&workshop, "program", &[]), why);
         let doctor = workshop.syncedmem(&["doctor", "./program"]);
         assert_eq!(doctor.status, Some(1), "{doctor:?}");
-        let told = doctor.output.replace('\n', " ");
-        assert!(told.contains("cannot be taken over: ") && told.contains(why), "{told}");
+        let result = doctor.output.replace('\n', " ");
+        assert!(result.contains("cannot be taken over: ") && result.contains(why), "{result}");
     }
-    // Behind the jump nothing of the first is executed any more, and the second is as it was.
+    // Nothing of the first function after the jump is executed any more, and the second is unchanged.
     workshop.source("more.c", &overlapping(one, "another", 14));
     workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "more.c"]);
     workshop.program(&[]);
@@ -213,29 +213,29 @@ fn run_takes_over_what_needs_it_and_the_report_says_so() {
     let workshop = Workshop::new();
     workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions"]);
     workshop.program(&[]);
-    let told = workshop.run(&[], &["./program", "3"]);
-    assert_eq!(told.status, Some(3), "{told:?}");
+    let result = workshop.run(&[], &["./program", "3"]);
+    assert_eq!(result.status, Some(3), "{result:?}");
     let taken = "libcaffe.so was taken over by entry patch: 6 of 6 functions\n";
-    told.has(&["libsyncedmem: memory of program", taken, "3.9 KiB"]);
-    assert!(!told.error.contains("directly"), "{}", told.error);
+    result.has(&["libsyncedmem: memory of program", taken, "3.9 KiB"]);
+    assert!(!result.error.contains("directly"), "{}", result.error);
     workshop.syncedmem(&["doctor", "./program"]).ok();
     // What a program opens is known only when it runs.
     workshop.source("later.c", LATER);
     workshop.compile("later", &["later.c", "-ldl", "-pthread"]);
-    let told = workshop.run(&["--take-over", "--trace=t", "--report"], &["./later", "./libcaffe.so", "2", "2"]);
-    assert_eq!(told.status, Some(0), "{told:?}");
-    told.has(&[taken]);
+    let result = workshop.run(&["--take-over", "--trace=t", "--report"], &["./later", "./libcaffe.so", "2", "2"]);
+    assert_eq!(result.status, Some(0), "{result:?}");
+    result.has(&[taken]);
     let details = workshop.syncedmem(&["report", "t", "--text", "--details"]).ok();
     assert_has(&details, &["libcaffe.so (taken over by entry patch: 6 of 6 functions)"]);
     let export = workshop.syncedmem(&["report", "t", "--json"]).ok();
     assert_has(&export, &["\"functions_taken_over\": 6"]);
     // A Caffe whose calls a preload reaches needs no change.
     workshop.caffe(&[OPTIMISED]);
-    let told = workshop.run(&[], &["./program"]);
-    assert!(told.error.contains("memory of program") && !told.error.contains("taken over"), "{}", told.error);
+    let result = workshop.run(&[], &["./program"]);
+    assert!(result.error.contains("memory of program") && !result.error.contains("taken over"), "{}", result.error);
 }
 
-/// As when Python loads the library for itself.
+/// Loads the library as Python does.
 #[test]
 fn a_library_that_is_opened_when_threads_run_takes_over_nothing_that_they_may_execute() {
     let workshop = Workshop::new();
@@ -254,10 +254,10 @@ fn a_library_that_is_opened_when_threads_run_takes_over_nothing_that_they_may_ex
     "#;
     workshop.link("opens", source, &["-ldl", "-pthread"]);
     is_taken(&said(asking(workshop.path("opens")).arg(library())));
-    let told = said(asking(workshop.path("opens")).args([&library(), "a thread"]));
-    assert_eq!(told.status, Some(0), "{told:?}");
-    told.has(&["nothing that is loaded now is taken over: the library was loaded when several threads ran"]);
-    assert!(!told.error.contains("construct="), "{}", told.error);
+    let result = said(asking(workshop.path("opens")).args([&library(), "a thread"]));
+    assert_eq!(result.status, Some(0), "{result:?}");
+    result.has(&["nothing that is loaded now is taken over: the library was loaded when several threads ran"]);
+    assert!(!result.error.contains("construct="), "{}", result.error);
 }
 
 #[test]
@@ -266,13 +266,13 @@ fn code_that_another_library_has_changed_is_left_alone() {
     workshop.program_with_caffe_inside(&[OPTIMISED]);
     std::fs::copy(library(), workshop.path("second.so")).unwrap();
     let both = format!("{}:{}", library(), workshop.path("second.so").display());
-    let told = said(asking(workshop.path("program")).env("LD_PRELOAD", both));
-    assert_eq!(told.status, Some(0), "{told:?}");
-    told.has(&["8cpu_dataEv in memory differs from the file", "construct=1 destroy=1 cpu_data=1 mutable_cpu_data=1"]);
-    told.has(&["the dynamic linker's function for debuggers is another one than is known, or has a breakpoint"]);
+    let result = said(asking(workshop.path("program")).env("LD_PRELOAD", both));
+    assert_eq!(result.status, Some(0), "{result:?}");
+    result.has(&["8cpu_dataEv in memory differs from the file", "construct=1 destroy=1 cpu_data=1 mutable_cpu_data=1"]);
+    result.has(&["the dynamic linker's function for debuggers is another one than is known, or has a breakpoint"]);
 }
 
-/// As systems do that let no page that was writable become executable: `forbid PROGRAM`.
+/// `forbid PROGRAM` runs it like a system that lets no page that was writable become executable.
 const FORBID: &str = r#"
     #include <linux/filter.h>
     #include <linux/seccomp.h>
@@ -306,9 +306,9 @@ fn where_the_system_forbids_to_change_code_nothing_is_changed_and_the_reason_is_
     workshop.source("forbid.c", FORBID);
     workshop.compile("forbid", &["forbid.c"]);
     let mut program = asking(workshop.path("forbid"));
-    let told = said(program.arg(workshop.path("program")).env("LD_PRELOAD", both_libraries()));
-    is_refused(&told, "the system forbids to change code: permission denied");
-    told.has(&["what is loaded from now on is not taken over", "have no names: the system forbids to make code"]);
+    let result = said(program.arg(workshop.path("program")).env("LD_PRELOAD", both_libraries()));
+    is_refused(&result, "the system forbids to change code: permission denied");
+    result.has(&["what is loaded from now on is not taken over", "have no names: the system forbids to make code"]);
 }
 
 pub fn both_libraries() -> String {
@@ -330,8 +330,9 @@ fn valgrind_and_the_address_sanitizer_see_the_take_over_and_complain_of_nothing(
     workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "net.c"]);
     workshop.program(&[]);
     let options = ["--quiet", "--error-exitcode=9", "--trace-children=yes", "env"].map(String::from);
-    let told = watched(&workshop, "valgrind", &[&options[..], &[format!("LD_PRELOAD={}", both_libraries())]].concat());
-    is_taken(&told);
+    let result =
+        watched(&workshop, "valgrind", &[&options[..], &[format!("LD_PRELOAD={}", both_libraries())]].concat());
+    is_taken(&result);
     workshop.program_with_caffe_inside(&[OPTIMISED, "-fsanitize=address"]);
     let mut program = asking(workshop.path("program"));
     is_taken(&said(program.env("LD_PRELOAD", both_libraries()).env("ASAN_OPTIONS", "verify_asan_link_order=0")));
@@ -342,6 +343,6 @@ fn without_the_setting_nothing_is_changed() {
     let workshop = Workshop::new();
     workshop.program_with_caffe_inside(&[OPTIMISED]);
     let mut program = asking(workshop.path("program"));
-    let told = said(program.env("LD_PRELOAD", library()).env_remove("SYNCEDMEM_TAKE_OVER"));
-    assert_eq!((told.status, told.error.as_str()), (Some(0), ""));
+    let result = said(program.env("LD_PRELOAD", library()).env_remove("SYNCEDMEM_TAKE_OVER"));
+    assert_eq!((result.status, result.error.as_str()), (Some(0), ""));
 }

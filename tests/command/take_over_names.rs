@@ -36,11 +36,11 @@ fn functions_of_nets_are_replaced_too_and_call_the_original_unless_their_first_i
         workshop.source("net.c", &net(first));
         workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "net.c"]);
         workshop.link("program", program, &[]);
-        let told = workshop.run(&[], &["./program"]);
-        assert_eq!(told.status, Some(3), "{told:?}");
-        told.has(&[limit.unwrap_or(moved)]);
-        assert_eq!(told.error.contains(moved), limit.is_none(), "{told:?}");
-        told.has(&["was taken over by entry patch: 6 of 6 functions", "3.9 KiB"]);
+        let result = workshop.run(&[], &["./program"]);
+        assert_eq!(result.status, Some(3), "{result:?}");
+        result.has(&[limit.unwrap_or(moved)]);
+        assert_eq!(result.error.contains(moved), limit.is_none(), "{result:?}");
+        result.has(&["was taken over by entry patch: 6 of 6 functions", "3.9 KiB"]);
         let doctor = workshop.syncedmem(&["doctor", "./program"]).ok().replace('\n', " ");
         assert_has(&doctor, &[limit.unwrap_or("and 1 for the names of layers and for sharing")]);
     }
@@ -74,9 +74,9 @@ fn nets_inside_a_program_have_names_whether_it_exports_them_or_not() {
     for options in [&[OPTIMISED][..], &[OPTIMISED, "-rdynamic", "-no-pie"], &["-O3", "-rdynamic", "-s"]] {
         println!("{options:?}");
         workshop.with_caffe_inside(MAKES_A_NET, &[options, &["net.c"]].concat());
-        let told = workshop.run(&[], &["./program"]);
-        assert_eq!(told.status, Some(3), "{told:?}");
-        told.has(&["6 of 6 functions, and 1 for the names of layers", "conv1 internal"]);
+        let result = workshop.run(&[], &["./program"]);
+        assert_eq!(result.status, Some(3), "{result:?}");
+        result.has(&["6 of 6 functions, and 1 for the names of layers", "conv1 internal"]);
         let doctor = workshop.syncedmem(&["doctor", "./program"]).ok().replace('\n', " ");
         assert_has(&doctor, &["and 1 for the names of layers and for sharing"]);
     }
@@ -98,9 +98,9 @@ fn a_second_caffe_of_a_process_is_taken_over_without_names() {
         }
     "#;
     workshop.link("program", program, &["-ldl"]);
-    let told = workshop.run(&[], &["./program"]);
-    assert_eq!(told.status, Some(3), "{told:?}");
-    told.has(&["libcaffe.so was taken over by entry patch: 6 of 6 functions, and 1 for the names of layers\n"]);
-    told.has(&["second.so was taken over by entry patch: 6 of 6 functions\n", "conv1 internal"]);
-    told.has(&["the layers of ./second.so have no names: another Caffe of this process has them"]);
+    let result = workshop.run(&[], &["./program"]);
+    assert_eq!(result.status, Some(3), "{result:?}");
+    result.has(&["libcaffe.so was taken over by entry patch: 6 of 6 functions, and 1 for the names of layers\n"]);
+    result.has(&["second.so was taken over by entry patch: 6 of 6 functions\n", "conv1 internal"]);
+    result.has(&["the layers of ./second.so have no names: another Caffe of this process has them"]);
 }

@@ -62,8 +62,8 @@ fn an_earlier_trace_stays_where_the_program_cannot_be_started() {
     let names = workshop.names();
     for program in ["no-such-program", "./bad", "./plain"] {
         for trace in ["t.trace", "new.trace"] {
-            let told = traced(&workshop, trace, program);
-            assert!(matches!(told.status, Some(126 | 127)), "{}", told.error);
+            let result = traced(&workshop, trace, program);
+            assert!(matches!(result.status, Some(126 | 127)), "{}", result.error);
         }
         assert!(std::fs::read(workshop.path("t.trace")).unwrap() == before, "{program}");
         assert_eq!(workshop.names(), names, "{program}: a trace of nothing is left behind");

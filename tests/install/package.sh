@@ -17,7 +17,7 @@ older_than_floor() { # older_than_floor FILE…
 has_soname() {
   same "soname" "$(sed -n 's/.*-soname,\([^"]*\)".*/\1/p' "$root/build.rs")" "$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')"
 }
-# Up to glibc 2.33 threads and dlopen are in libraries of their own.
+# Up to glibc 2.33 threads and dlopen are in their own libraries.
 needs_only_c_library_and_unwinder() {
   same "NEEDED but for libdl and libpthread" "$(printf '%s\n' ld-linux-x86-64.so.2 libc.so.6 libgcc_s.so.1)" \
     "$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort | grep -vxE 'lib(dl|pthread)\.so\.[0-9]+')"

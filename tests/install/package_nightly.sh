@@ -12,7 +12,7 @@ system() {
   if [ ! -f "$kept" ]; then
     mkdir -p "${kept%/*}"
     if is_ubuntu "$1"; then
-      # By name: without Ubuntu's keys debootstrap would turn to Debian's archive.
+      # The archive is named: without Ubuntu's keys debootstrap would turn to Debian's.
       mapfile -t mirror < <(awk '/default_mirror/ && /\/archive/ { print $2; exit }' "/usr/share/debootstrap/scripts/$1")
     else
       mapfile -t mirror < <(machine_mirrors | head -n 1)
@@ -83,7 +83,7 @@ takes_over() {
     cmp /original/arrays /tmp/arrays; grep "taken over by entry patch: 12 of 12 functions" /tmp/log
     syncedmem run --host-limit 256M --on-error throw -- python3 pycaffe_out_of_memory.py library-limit >/tmp/full
     grep "MemoryError from the middle of a layer" /tmp/full; grep "a new net works" /tmp/full
-    # Of its own tests, which 20.04 has, those of memory, blobs and layers that read no file.
+    # 20.04 has the tests of Caffe: those of memory, blobs and layers that read no file are run.
     if command -v caffe-gtest; then
       syncedmem run -- caffe-gtest --gtest_filter="-*GPU*:*DB*:*ImageData*:*WindowData*:*IO*:*DataTransform*:*HDF5*:*Gradient*:*Solver*" >/tmp/tests 2>/tmp/log
       tail -n 1 /tmp/tests; grep "taken over by entry patch: 12 of 12 functions" /tmp/log

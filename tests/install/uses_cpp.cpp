@@ -1,4 +1,4 @@
-// A user's C++ program, through the wrapper and, like Caffe, through a class of its own whose member functions the library defines. It
+// A user's C++ program, through the wrapper and, like Caffe, through its own class whose member functions the library defines. It
 // catches the exceptions of failures, so unwinding works across the library.
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@ use crate::support::pools::{MIB, PAGEABLE, budget, idle};
 use crate::support::*;
 use syncedmem::abi::c::account::syncedmem_accounting_t::*;
 
-/// Small enough for malloc's cache, large enough for the pool, and a mapping of its own.
+/// Small enough for malloc's cache, large enough for the pool, and its own mapping.
 const SMALL: usize = 100;
 const MIDDLE: usize = 50_000;
 const LARGE: usize = 4 << 20;

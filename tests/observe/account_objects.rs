@@ -10,7 +10,7 @@ use syncedmem::abi::caffe;
 use syncedmem::state::fast_path;
 use syncedmem_core::head::{Access, Side};
 
-/// Small enough for malloc's cache, large enough for the pool, and a mapping of its own.
+/// Small enough for malloc's cache, large enough for the pool, and its own mapping.
 const SMALL: usize = 100;
 const MIDDLE: usize = 50_000;
 const LARGE: usize = 4 << 20;

@@ -7,7 +7,7 @@ use crate::support::folder::Folder;
 use crate::support::{alone, inside};
 use syncedmem::observe::nvtx;
 
-/// The tool, built in a folder of the test's own.
+/// The tool, built in the test's own folder.
 pub struct Tool(Folder);
 
 impl Tool {
@@ -64,7 +64,7 @@ fn ranges_nest_in_a_domain_of_the_librarys_own() {
 
 #[test]
 fn what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named() {
-    // As CUPTI is in a process with PyTorch: without a driver its entry calls itself until the stack ends.
+    // CUPTI is in a process with PyTorch: without a driver its entry calls itself until the stack ends.
     let tool = Tool::new();
     let library = tool.library();
     let environment = [("NVTX_INJECTION64_PATH", ""), ("TOOL", library.to_str().unwrap())];

@@ -78,7 +78,7 @@ enum Linked {
     Static,
 }
 
-/// A program in a folder of its own.
+/// A program in its own folder.
 struct Program(Folder);
 
 impl Program {

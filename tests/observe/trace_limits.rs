@@ -140,7 +140,7 @@ fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
         let path = folder.path("t");
         writer::start(&c_path(&path)).unwrap();
         record(1);
-        // As daemon(3)-like programs do.
+        // Daemons do this.
         for descriptor in 3..100 {
             unsafe { libc::close(descriptor) };
         }

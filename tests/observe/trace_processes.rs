@@ -172,7 +172,7 @@ fn with_its_number_in_the_name_each_process_has_a_file_of_its_own() {
 
 #[test(alone)]
 fn forks_under_threads_that_record_leave_whole_files() {
-    /// As many as fit into the file, however long the forks take.
+    /// So many events fit into the file, however long the forks take.
     const MOST: u64 = 1_000_000;
     let (folder, recorded) = (Folder::new(), AtomicU64::new(0));
     let work = |_, _| if recorded.fetch_add(1, Relaxed) < MOST { record(7) } else { std::thread::yield_now() };

@@ -9,7 +9,7 @@ from training import read_trained
 from traps import DYNSYM
 
 RELA = 4  # SHT_RELA
-# By the machine: R_X86_64_RELATIVE, R_AARCH64_RELATIVE.
+# R_X86_64_RELATIVE and R_AARCH64_RELATIVE, by the name of the machine.
 RELATIVE = {62: 8, 183: 1027}
 FUNCTION = 2  # STT_FUNC
 TAKE_OVER = {"SYNCEDMEM_TAKE_OVER": "1"}

@@ -97,7 +97,7 @@ def with_solver(checks: Checks, solver: str) -> Iterator[Path]:
 def solvers_with_two_histories_have_names_for_both(checks: Checks) -> str:
     """the second history of AdaDelta and Adam has the names of its parameters, and counts as history"""
     counted = bytes_of_parameters(checks)
-    told = []
+    said = []
     for kind in ("AdaDelta", "Adam"):
         solver = re.sub(r"(?m)^(type|max_iter|test_interval|display):.*\n", "", solver_of(checks))
         # AdaDelta takes its own momentum, and Adam a delta.
@@ -108,8 +108,8 @@ def solvers_with_two_histories_have_names_for_both(checks: Checks) -> str:
         assert re.search(rf"^ +{re.escape(in_units(2 * counted))} +[\d.]+ %  solver history$", ours.err, re.M), (
             f"{kind}: two of {counted} bytes: {ours.err[-2000:]}"
         )
-        told.append(kind)
-    return ", ".join(told)
+        said.append(kind)
+    return ", ".join(said)
 
 
 def bytes_of_parameters(checks: Checks) -> int:
@@ -140,8 +140,8 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
         r"^constructed=(\d+) destroyed=(\d+) read=(\d+) written=(\d+) lent=(\d+)$", counted.read_text()
     )
     assert made == ended > 100 and read > 10000, f"{made} objects, {read} reads: that is no training"
-    told = ours.run.report()
-    assert [made, ended] == numbers(r"^objects made: (\d+), ended: (\d+)", told)
+    said = ours.run.report()
+    assert [made, ended] == numbers(r"^objects made: (\d+), ended: (\d+)", said)
     seen = dict.fromkeys(("made", "ended", "lent"), 0)
     passes = dict.fromkeys(("forward", "backward", "update", "test"), 0)
     kinds = re.compile(r'"what":"(made|ended|lent)"')
@@ -172,12 +172,12 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     )
     traced = [len(bytes_of["allocated"]), sum(bytes_of["allocated"]), sum(bytes_of["freed"]), most]
     assert traced == [blocks, allocated, allocated - live, peak], f"the trace has {traced}, counted were {counted.read_text()}"
-    from_where = re.findall(r"^  pageable memory from the (?:system|pool) +(\d+) ", told, re.M)
+    from_where = re.findall(r"^  pageable memory from the (?:system|pool) +(\d+) ", said, re.M)
     assert sum(map(int, from_where)) == blocks, f"blocks: {from_where}, counted were {blocks}"
-    assert f"\npeak {in_units(peak)} of blobs; " in told, f"the peak was {peak}: {told[:600]}"
+    assert f"\npeak {in_units(peak)} of blobs; " in said, f"the peak was {peak}: {said[:600]}"
     again = checks.syncedmem("report", str(trace), "--text", "--details")
     assert again.status == 0, f"report --text {again.ending()}"
-    assert figures(again.out) == figures(told), f"the trace's report differs: {again.out[:2000]}\n{told[:2000]}"
+    assert figures(again.out) == figures(said), f"the trace's report differs: {again.out[:2000]}\n{said[:2000]}"
     events.unlink()  # hundreds of megabytes
     return f"{made} objects, {read} reads, {written} writes, {lent} buffers lent, {peak} bytes at the peak"
 
@@ -186,8 +186,8 @@ def figures(text: str) -> list[str]:
     """The lines of a report from the account on: before it stands what only `run` knows of a process."""
     lines = text[text.index("\nobjects made") :].splitlines()
     # Leave out the command's own lines after it.
-    told = [line.rstrip() for line in lines if not line.startswith("syncedmem: ")]
-    return "\n".join(told).rstrip().splitlines()
+    said = [line.rstrip() for line in lines if not line.startswith("syncedmem: ")]
+    return "\n".join(said).rstrip().splitlines()
 
 
 def a_training_that_is_killed_is_reported_with_its_layers(checks: Checks) -> str:
@@ -243,7 +243,7 @@ def a_net_that_fits_by_itself_fits_under_run_and_one_that_does_not_is_told_why(c
     assert fits.status == 0, f"in {alone} KiB and {MORE_KIBIBYTES} more it {fits.ending()}"
     (fitting,) = numbers(r"^at batch .*; ulimit -v's [\d.]+ MiB would hold batch (\d+)$", fits.err)
     assert fitting >= 4, f"batch 4 ran: {fits.err[-2000:]}"
-    told = []
+    said = []
     # The weights of a net that is being made, and a gradient in its first pass.
     for share, name in ((0.6, r"\w+ weights"), (0.8, r"\w+ weights gradient")):
         ended = limited(int(alone * share))
@@ -258,8 +258,8 @@ def a_net_that_fits_by_itself_fits_under_run_and_one_that_does_not_is_told_why(c
         )
         assert asked and first and first[2] == in_units(int(asked[1])), ended.err[-3000:]
         assert "would hold" not in words and "nothing worth doing" not in words and "growing" not in words, words[-2000:]
-        told.append(first[1])
-    return f"{alone} KiB alone; " + ", ".join(told)
+        said.append(first[1])
+    return f"{alone} KiB alone; " + ", ".join(said)
 
 
 ALL = [

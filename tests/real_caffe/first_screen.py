@@ -102,7 +102,7 @@ def needs(checks: Checks, folder: Path, net: str, one_more: int) -> Needs:
     sizes = {name: FLOAT * prod(shape) for name, shape in shapes.items()}
     weights = FLOAT * sum(map(prod, parameters))
     inputs = {name: size for name, size in sizes.items() if re.match("(data|label)", name)}
-    # Each use of a blob that has several has a gradient of its own, and no data.
+    # Each use of a blob that has several has its own gradient, and no data.
     splits = sum(size for name, size in sizes.items() if "_split_" in name and name not in inputs)
     activations = sum(sizes.values()) - sum(inputs.values()) - splits
     # The first convolution's backward pass asks for the gradient of the images, although nothing needs it.

@@ -1,4 +1,4 @@
-"""Run by pycaffe: each of Caffe's layer types in a net of its own, and a digest of what three passes compute.
+"""Run by pycaffe: each of Caffe's layer types in its own net, and a digest of what three passes compute.
 
 usage: pycaffe_layers.py test | train | gone | random FIRST COUNT | long ITERATIONS
 

@@ -66,7 +66,7 @@ class Maker:
     def step(self) -> None:
         kinds = ["keep"] * 4 + ["in place"] * 5 + ["convolution"] * 4 + ["pool", "join", "join", "concat", "slice", "split", "silence", "tile"]
         kind = self.chance.choice(kinds)
-        # Of a blob that another layer reads Caffe refuses to make two.
+        # Caffe refuses to split a blob that another layer reads.
         unread = [blob for blob in self.blobs if not blob.is_read and blob.name != "data"]
         if kind == "in place":
             if unread:

@@ -110,7 +110,7 @@ impl Blob {
         values
     }
 
-    /// As `read`, to the end of the memory.
+    /// Like `read`, to the end of the memory.
     pub fn read_all<T: Copy>(&self, array: i32) -> Vec<T> {
         let mem = self.memory(array).unwrap();
         let data = ask(std::ptr::null(), |data| unsafe { syncedmem_cpu_data(mem, data) }).unwrap();

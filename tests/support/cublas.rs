@@ -12,7 +12,7 @@ pub struct Cublas {
 }
 
 impl Cublas {
-    /// Compiles and loads it. In a process of its own: it stays.
+    /// Compiles and loads it. In its own process: it stays.
     pub fn load() -> Cublas {
         let folder = Folder::new();
         let source = folder.source("cublas.c", include_str!("cublas.c"));

@@ -382,7 +382,7 @@ pub fn simulated_file() -> (&'static str, &'static str) {
     ("SYNCEDMEM_SIMULATED_DRIVER", if is_simulated { simulated().to_str().unwrap() } else { "" })
 }
 
-/// As `alone`, with the driver of this process.
+/// Like `alone`, with the driver of this process.
 pub fn in_a_process_with_a_driver(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     let environment: Vec<_> = environment.iter().copied().chain([simulated_file()]).collect();
     super::alone(&environment, body)

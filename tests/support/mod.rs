@@ -44,7 +44,7 @@ pub use gpu::*;
 pub use harness::skip;
 pub use object::*;
 pub use random::Random;
-// As a program has them from the headers.
+// The names that a program has from the headers.
 #[cfg(feature = "blob")]
 pub use syncedmem::abi::blob::{arrays::*, handle::*, math::*, shape::*};
 pub use syncedmem::abi::c::object::syncedmem_head_t::*;
@@ -230,7 +230,7 @@ pub fn exit_of_a_child(work: impl FnOnce() -> u8) -> u8 {
     libc::WEXITSTATUS(status) as u8
 }
 
-/// As `exit_of_a_child`, for `work` that asserts what it has to say.
+/// Like `exit_of_a_child`, for `work` that asserts its results.
 #[track_caller]
 pub fn in_a_child(work: impl FnOnce()) {
     exit_of_a_child(|| {
@@ -248,7 +248,7 @@ pub fn all_zero(data: *const u8, bytes: usize) -> bool {
     pools::all_are(data, bytes, 0)
 }
 
-/// Runs `body`, which the running test calls this with, in a process of its own with `environment`: what the library reads
+/// Runs `body`, which the running test calls this with, in its own process with `environment`: what the library reads
 /// from there it reads once. No idle block grows old there in any time that a test takes, unless `environment` says so. The test
 /// is skipped where it is skipped there. Returns what the process wrote to its standard error.
 pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
@@ -275,7 +275,7 @@ pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     errors
 }
 
-/// Runs `body` for each case in a process of its own, with what `environment` says of the case. Returns what each wrote to its
+/// Runs `body` for each case in its own process, with what `environment` says of the case. Returns what each wrote to its
 /// standard error.
 pub fn each_alone<'c, C>(
     cases: &'c [C],

@@ -191,7 +191,7 @@ impl Model {
                 }
             }
         }
-        // Without a driver nothing makes the device side the newest, and nothing of it is given back.
+        // If there is no driver, nothing makes the device side the newest, and no device block is freed.
         let asks = match operation {
             MutableGpuData | OverwriteGpuData => before.host.current,
             ReleaseGpu => step.status == SYNCEDMEM_SUCCESS,

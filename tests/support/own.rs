@@ -28,14 +28,14 @@ impl Gpu {
         context
     }
 
-    /// Device memory of the test's own, in device 0's primary context.
+    /// The test's own device memory, in device 0's primary context.
     pub fn block(&self, bytes: usize) -> Foreign<'_> {
         let mut address = 0;
         self.within(0, || assert_eq!(self.cuMemAlloc_v2(&mut address, bytes), 0));
         Foreign { gpu: self, address: address as usize, is_pinned: false }
     }
 
-    /// Pinned memory of the test's own.
+    /// The test's own pinned memory.
     pub fn pinned(&self, bytes: usize) -> Foreign<'_> {
         let mut address = std::ptr::null_mut();
         self.within(0, || assert_eq!(self.cuMemHostAlloc(&mut address, bytes, 1), 0));

@@ -16,7 +16,7 @@ impl Plain {
         Plain(storage)
     }
 
-    /// As an inlined constructor makes it, of which the library learns nothing.
+    /// Makes the object like an inlined constructor, without the library.
     pub fn unseen(bytes: usize) -> Plain {
         let mut storage = Storage::new();
         storage.0[..32].fill(0);

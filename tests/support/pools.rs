@@ -111,13 +111,13 @@ pub fn threads() -> Vec<String> {
     tasks.map(|task| task.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// As `in_a_process_with_a_driver`, for the test that `body` is written in, with the simulated driver and with pools.
+/// Like `in_a_process_with_a_driver`, for the test that `body` is written in, with the simulated driver and with pools.
 /// Its pools are unused.
 pub fn alone_with_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
     with_pools_on(simulated_gpu, environment, body)
 }
 
-/// As `alone_with_pools`, with any driver.
+/// Like `alone_with_pools`, with any driver.
 pub fn alone_with_pools_on_any_driver<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
     with_pools_on(gpu, environment, body)
 }

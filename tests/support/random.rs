@@ -1,4 +1,4 @@
-//! The random walks of all suites: numbers that follow from a seed. Each suite has an oracle of its own.
+//! The random walks of all suites: numbers that follow from a seed. Each suite has its own oracle.
 
 /// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators"). Where a test panics, its seed and the
 /// count of numbers drawn are printed.

@@ -39,7 +39,7 @@ pub struct Ground<'g> {
     pinned: Vec<Foreign<'g>>,
     device: Vec<Foreign<'g>>,
     pins: bool,
-    /// Blocks of the test's own: on the device, pinned.
+    /// The test's own blocks: on the device, pinned.
     own: [usize; 2],
 }
 
@@ -131,7 +131,7 @@ impl<'g> World<'g> {
                 None => DEVICE,
             };
             object.put(8, &address.to_le_bytes());
-            // Without a driver it cannot be freed.
+            // It cannot be freed if there is no driver.
             object.put(24, &[3, 0, 0, 0, 1, u8::from(model.pinned), 1]);
         }
         World { ground, object, model, steps: 2 }
@@ -207,7 +207,7 @@ impl<'g> World<'g> {
         if before.is_flying() && expected.waits == Waits::Maybe {
             ground.land();
         } else if before.is_flying() && expected.waits == Waits::Yes {
-            // Not synchronised: the operation itself must wait for the stream to get there.
+            // The stream is not synchronized: the operation itself must wait for it.
             ground.simulated().inspect(|gpu| gpu.control().simcuda_release_streams());
         }
         let starts = expected.copies != [0, 0] && (step.operation == Push || step.operation == Pull);

@@ -55,7 +55,7 @@ pub fn events_of(items: &[Item], of: u32) -> Vec<Event> {
 
 /// What one file holds, by the format alone.
 pub struct Recorded {
-    /// Its length in bytes.
+    /// The length in bytes.
     pub length: usize,
     pub header: Header,
     /// In the order of their numbers.

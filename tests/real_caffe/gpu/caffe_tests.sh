@@ -29,7 +29,7 @@ run_part() {
   done
 }
 
-# run_parts VARIANT LISTS UNTIL: each of LISTS.0, LISTS.1, … in a process of its own; writes LISTS.VARIANT.results and prints a row.
+# run_parts VARIANT LISTS UNTIL: each of LISTS.0, LISTS.1, … in its own process; writes LISTS.VARIANT.results and prints a row.
 run_parts() {
   local variant=$1 start=$SECONDS part parts=() workers=()
   for part in "$2".?; do

@@ -27,7 +27,7 @@ cublasStatus_t queue(const char* name, cublasHandle_t handle, Body body, Pointer
   }));
 }
 
-// As queue, for a result that the caller reads at once.
+// Like queue, for a result that the caller reads at once.
 template <typename Body, typename... Pointers>
 cublasStatus_t await(const char* name, cublasHandle_t handle, Body body, Pointers... pointers) {
   const cublasStatus_t queued = queue(name, handle, body, pointers...);

@@ -30,7 +30,7 @@ struct dim3 {
 struct uint3 {
   unsigned x, y, z;
 };
-// Not thread_local, whose access asks whether a constructor has run.
+// __thread, because each access to a thread_local asks whether a constructor has run.
 extern __thread uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 using std::max;

@@ -21,7 +21,7 @@ uint64_t bits(uint64_t seed, uint64_t index) {
 // Above 0 and at most 1, as cuRAND's.
 double uniform(uint64_t seed, uint64_t index) { return static_cast<double>((bits(seed, index) >> 40) + 1) / (1 << 24); }
 
-// By the transform of Box and Muller.
+// The transform of Box and Muller gives normal numbers.
 double normal(uint64_t seed, uint64_t index) {
   const double pi = 3.14159265358979323846;
   const double radius = std::sqrt(-2 * std::log(uniform(seed, 2 * index)));

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-// Of cuda.h and simulated_cuda.h what is called here.
+// The functions of cuda.h and simulated_cuda.h that are called here.
 typedef int CUresult;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st* CUcontext;
@@ -51,7 +51,7 @@ namespace {
 constexpr int kMostDevices = 16;
 constexpr unsigned kPortable = 1;
 
-// Of a launch, which returns nothing.
+// The error of a launch, which returns nothing.
 __thread cudaError_t last_error = cudaSuccess;
 
 CUdeviceptr device(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
@@ -67,7 +67,7 @@ CUresult use_device(int ordinal) {
   return statuses[ordinal] ? statuses[ordinal] : cuCtxSetCurrent(contexts[ordinal]);
 }
 
-// Beside the simulated driver's report: what of the memory that lives is kept idle by the library's pools, and not held by the program.
+// Prints, beside the simulated driver's report, how much of the living memory the library's pools keep idle.
 void report_idle_memory() {
   const auto idle_bytes = reinterpret_cast<int (*)(int, size_t*)>(dlsym(RTLD_DEFAULT, "syncedmem_idle_bytes"));
   size_t pinned = 0, device = 0;
@@ -85,7 +85,7 @@ CUresult initialise() {
   return status;
 }
 
-// As in the runtime: the first call makes device 0 current in a thread that has none. It asks once, so that the counts of the driver's calls
+// Like CUDA's runtime, the first call makes device 0 current in a thread that has none. It asks once, so that the counts of the driver's calls
 // are those of the memory layer.
 CUresult ready() {
   static const CUresult initialised = initialise();
