@@ -15,10 +15,6 @@ void expect(const Outcome& run, const std::string& output) {
   EXPECT_EQ(run.errors, "") << run;
 }
 
-const std::string preloaded = "LD_PRELOAD='" SYNCEDMEM_LIBRARY "'";
-/// The stand-in's own SyncedMemory prints this at exit if it was never called.
-const std::string replaced = "original construct=0 destroy=0 cpu_data=0 mutable_cpu_data=0 set_cpu_data=0\n";
-
 /// Allocates blocks in both modes, and on a thread with another mode.
 const std::string both_modes = " cpu block:100 block:100000 gpu block:100 block:100000 thread:100 cpu block:100000";
 const std::string follows_the_mode =
@@ -29,10 +25,6 @@ const std::string is_pageable =
     "block 100000 pageable\n";
 
 TEST(TheModeOfACaffe, ThatTheProgramIsLinkedWithIsFound) { expect(run(PROBE_LINKED + both_modes), follows_the_mode); }
-
-TEST(TheModeOfACaffe, ThatRunsOnAPreloadedLibraryIsFound) {
-  expect(run(PROBE_PRELOADED + both_modes, preloaded), follows_the_mode + replaced);
-}
 
 TEST(TheModeOfACaffe, ThatWasOpenedAtRunTimeIsFound) {
   expect(run(PROBE_OPENS + (" open:" CAFFE_GPU + both_modes)), follows_the_mode);
@@ -124,18 +116,8 @@ TEST(ACpuOnlyCaffe, LeavesTheCApiTheGpu) {
   expect(run(PROBE_OPENS " open:" CAFFE_CPU_ONLY " c"), "c SYNCEDMEM_SUCCESS\n");
 }
 
-// The packaged libcaffe is built like this.
-TEST(ACpuOnlyCaffe, IsThatUnderAPreloadToo) {
-  expect(run(PROBE_PRELOADED_CPU_ONLY " gpu gets block:100 block:100000 gets c", preloaded),
-         "gets 1\nblock 100 pageable\nblock 100000 pageable\ngets 0\nc SYNCEDMEM_SUCCESS\n" + replaced);
-  const Outcome died = run(PROBE_PRELOADED_CPU_ONLY " cxx", preloaded);
-  EXPECT_EQ(died.status, 128 + SIGABRT) << died;
-  EXPECT_NE(died.errors.find("] Cannot use GPU in CPU-only Caffe: check mode."), std::string::npos) << died;
-}
-
 TEST(AGpuCaffe, HasTheGpuThroughBothAbis) {
   expect(run(PROBE_LINKED " cxx c"), "cxx has memory\nc SYNCEDMEM_SUCCESS\n");
-  expect(run(PROBE_PRELOADED " cxx c", preloaded), "cxx has memory\nc SYNCEDMEM_SUCCESS\n" + replaced);
 }
 
 TEST(NoCaffeAtAll, HasTheGpuThroughBothAbisAndPageableMemory) {

@@ -1,8 +1,8 @@
 # Stand-ins for libcaffe that have a mode, and programs that open or link them.
 
-# add_caffe(NAME KIND DEFINITIONS SOURCE…)
+# add_caffe(NAME KIND DEFINITIONS)
 function(add_caffe name kind definitions)
-  add_library(${name} ${kind} lookalike/caffe.cpp ${ARGN})
+  add_library(${name} ${kind} lookalike/caffe.cpp)
   target_include_directories(${name} PUBLIC lookalike)
   target_compile_definitions(${name} PRIVATE ${definitions})
   # A library with unique symbols is never unmapped, and tests unmap some of these.
@@ -17,9 +17,6 @@ add_caffe(caffe_nvidia_cudnn MODULE "NVIDIA;WITH_CUDNN")
 add_caffe(caffe_nvidia_0_16 MODULE "NVIDIA;WITH_CUDNN;NVIDIA_0_16")
 add_caffe(caffe_nvidia_0_16_6 MODULE "NVIDIA;WITH_CUDNN;NVIDIA_0_16_6")
 add_caffe(caffe_cpu_only MODULE CPU_ONLY)
-# A stand-in with its own syncedmem.cpp, which a preload replaces.
-add_caffe(caffe_gpu_with_its_own SHARED "" lookalike/syncedmem.cpp)
-add_caffe(caffe_cpu_only_with_its_own SHARED CPU_ONLY lookalike/syncedmem.cpp)
 # A stand-in inside a program.
 add_caffe(caffe_gpu_static OBJECT "")
 
@@ -34,16 +31,10 @@ endfunction()
 
 add_executable(caffe_mode caffe_mode_test.cpp)
 target_link_libraries(caffe_mode PRIVATE GTest::gtest_main Threads::Threads)
-target_compile_definitions(caffe_mode PRIVATE SYNCEDMEM_LIBRARY="$<TARGET_FILE:syncedmem::syncedmem>")
 tell(caffe_mode caffe_gpu caffe_gpu_cudnn caffe_nvidia caffe_nvidia_cudnn caffe_nvidia_0_16 caffe_nvidia_0_16_6 caffe_cpu_only)
 
 add_probe(opens "" syncedmem::syncedmem)
 add_probe(linked LINKED caffe_gpu syncedmem::syncedmem)
-add_probe(preloaded "LINKED;BY_NAME" caffe_gpu_with_its_own)
-add_probe(preloaded_cpu_only "LINKED;BY_NAME;CPU_ONLY" caffe_cpu_only_with_its_own)
-foreach(probe preloaded preloaded_cpu_only)
-  target_include_directories(probe.${probe} PRIVATE ../include)
-endforeach()
 add_probe(static LINKED syncedmem::syncedmem)
 add_probe(exports LINKED syncedmem::syncedmem -rdynamic)
 add_probe(exports_wholly_static LINKED syncedmem::static -rdynamic)

@@ -11,7 +11,7 @@
 //   cxx              asks for device memory through the C++ ABI
 //   c                asks for device memory through the C API
 //
-// Compiled with LINKED, the program has a stand-in linked in; with BY_NAME, it looks the C API up in the process.
+// Compiled with LINKED, the program has a stand-in linked in.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -24,12 +24,6 @@
 #include "generations/bvlc_master.hpp"
 #include "support/driver.hpp"
 #include "syncedmem.h"
-
-#ifdef BY_NAME
-#define OF_THE_C_API(name) reinterpret_cast<decltype(&name)>(dlsym(RTLD_DEFAULT, #name))
-#else
-#define OF_THE_C_API(name) (&name)
-#endif
 
 namespace {
 
@@ -57,7 +51,7 @@ void block(const char* what, std::size_t bytes) {
   caffe::SyncedMemory memory(bytes);
   std::memset(memory.mutable_cpu_data(), 1, bytes);
   bool pinned = false;
-  OF_THE_C_API(syncedmem_is_pinned)(reinterpret_cast<syncedmem_t*>(&memory), &pinned);
+  syncedmem_is_pinned(reinterpret_cast<syncedmem_t*>(&memory), &pinned);
   const bool agreed = driver::account().pinned_blocks == (pinned ? 1 : 0);
   std::printf("%s %zu %s%s\n", what, bytes, pinned ? "pinned" : "pageable", agreed ? "" : ", and the driver disagrees");
 }
@@ -65,8 +59,8 @@ void block(const char* what, std::size_t bytes) {
 void ask_through_c() {
   caffe::SyncedMemory memory(100);
   const void* data = nullptr;
-  const syncedmem_status_t status = OF_THE_C_API(syncedmem_gpu_data)(reinterpret_cast<syncedmem_t*>(&memory), &data);
-  std::printf("c %s\n", OF_THE_C_API(syncedmem_status_name)(status));
+  const syncedmem_status_t status = syncedmem_gpu_data(reinterpret_cast<syncedmem_t*>(&memory), &data);
+  std::printf("c %s\n", syncedmem_status_name(status));
 }
 
 void ask_through_cxx() {
@@ -88,7 +82,7 @@ int main(int arguments, char** argument) {
     else if (verb == "cpu") set_mode(0);
     else if (verb == "gpu") set_mode(1);
     else if (verb == "set") set_mode(std::stoi(object));
-    else if (verb == "ours") OF_THE_C_API(syncedmem_set_mode)(std::stoi(object));
+    else if (verb == "ours") syncedmem_set_mode(std::stoi(object));
     else if (verb == "block") block("block", std::stoul(object));
     else if (verb == "thread") std::thread(block, "thread", std::stoul(object)).join();
     else if (verb == "gets") std::printf("gets %d\n", gets());

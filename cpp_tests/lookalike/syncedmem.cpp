@@ -1,4 +1,4 @@
-// The stand-in's own SyncedMemory for the CPU: malloc, memset and free as in the original, with counts of its calls.
+// The stand-in's own SyncedMemory for the CPU: malloc, memset and free as in the original.
 // The library replaces this file.
 #include <cstdio>
 #include <cstdlib>
@@ -7,14 +7,6 @@
 #include "generations/bvlc_master.hpp"
 
 namespace {
-
-struct Calls {
-  int construct = 0, destroy = 0, cpu_data = 0, mutable_cpu_data = 0, set_cpu_data = 0;
-  ~Calls() {
-    std::printf("original construct=%d destroy=%d cpu_data=%d mutable_cpu_data=%d set_cpu_data=%d\n", construct,
-                destroy, cpu_data, mutable_cpu_data, set_cpu_data);
-  }
-} calls;
 
 [[noreturn]] void die(const char* why) {
   std::fprintf(stderr, "%s\n", why);
@@ -41,17 +33,13 @@ SyncedMemory::SyncedMemory(std::size_t size)
       own_cpu_data_(false),
       cpu_malloc_use_cuda_(false),
       own_gpu_data_(false),
-      device_(-1) {
-  ++calls.construct;
-}
+      device_(-1) {}
 
 SyncedMemory::~SyncedMemory() {
-  ++calls.destroy;
   if (cpu_ptr_ && own_cpu_data_) std::free(cpu_ptr_);
 }
 
 const void* SyncedMemory::cpu_data() {
-  ++calls.cpu_data;
   if (head_ == UNINITIALIZED) {
     cpu_ptr_ = zeros(size_);
     own_cpu_data_ = true;
@@ -61,7 +49,6 @@ const void* SyncedMemory::cpu_data() {
 }
 
 void* SyncedMemory::mutable_cpu_data() {
-  ++calls.mutable_cpu_data;
   if (head_ == UNINITIALIZED) {
     cpu_ptr_ = zeros(size_);
     own_cpu_data_ = true;
@@ -71,7 +58,6 @@ void* SyncedMemory::mutable_cpu_data() {
 }
 
 void SyncedMemory::set_cpu_data(void* data) {
-  ++calls.set_cpu_data;
   if (!data) die("no data");
   if (cpu_ptr_ && own_cpu_data_) std::free(cpu_ptr_);
   cpu_ptr_ = data;

@@ -38,11 +38,6 @@ pub fn events() -> Vec<Event> {
     items().filter_map(|item| if let Item::Event(event) = item { Some(event) } else { None }).collect()
 }
 
-/// The sums of the events of each process.
-pub fn accounts_of(trace: &Path) -> BTreeMap<u32, Account> {
-    sums(read(trace))
-}
-
 /// Those of this process and its children so far.
 pub fn accounts() -> BTreeMap<u32, Account> {
     sums(items())
