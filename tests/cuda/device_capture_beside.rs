@@ -107,22 +107,3 @@ fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
         }
     }
 }
-
-#[test(alone_with_driver, POOLS)]
-fn a_driver_that_cannot_answer_about_captures_serves_as_without_one() {
-    const QUESTIONS: [&std::ffi::CStr; 2] = [c"cuStreamIsCapturing", c"cuThreadExchangeStreamCaptureMode"];
-    let gpu = &simulated_gpu();
-    for question in QUESTIONS {
-        gpu.fail_times(question.to_str().unwrap(), 1, 801, 0);
-    }
-    gpu.within(0, || {
-        let mut object = filled(BYTES, 1);
-        assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS, "{}", last_error());
-        object.mutable_gpu_data().unwrap();
-        assert!(all_are(object.cpu_data().unwrap(), BYTES, 1));
-        drop(object);
-        trim(ALL);
-    });
-    assert!(QUESTIONS.iter().all(|question| gpu.calls_of(question) > 0), "nothing was asked");
-    assert_eq!(alive(gpu).map(|alive| alive.device_blocks), Some(0));
-}

@@ -108,17 +108,6 @@ fn other_threads_lend_while_one_waits_for_the_system() {
 }
 
 #[test(alone)]
-fn a_child_that_is_forked_while_another_thread_releases_a_range_lends_too() {
-    // Its end releases the arenas' ranges.
-    let last = shared(100);
-    lend(1 << 20);
-    let fork = || in_a_child(|| _ = lend(5 << 20));
-    BESIDE.set(Some((Call::Release, fork)));
-    drop(last);
-    assert_eq!(WENT_ON.load(Relaxed), 1);
-}
-
-#[test(alone)]
 fn forks_beside_threads_that_lend_leave_every_arena_usable() {
     let lend_two = |_, _| _ = (lend(100), lend(3 << 20));
     let forks = || (0..20).for_each(|_| in_a_child(|| _ = (lend(1000), lend(5 << 20))));

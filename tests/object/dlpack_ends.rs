@@ -100,36 +100,6 @@ fn a_chain_of_deleters_that_each_end_another_object_ends_on_a_small_stack() {
 }
 
 #[test]
-fn a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free() {
-    let (one, other) = (created(BYTES), created(BYTES));
-    lend(other, export(one, Ask { access: WRITE, ..FLOATS }).unwrap().into_raw());
-    let back = export(other, Ask { access: WRITE, ..FLOATS }).unwrap().into_raw();
-    // It would hold itself.
-    assert_eq!(unsafe { syncedmem_set_dlpack(one, back, true) }, SYNCEDMEM_ERROR_EXPORTED);
-    let third = created(BYTES);
-    lend(third, back);
-    assert_eq!([one, other].map(destroy), [SYNCEDMEM_SUCCESS; 2]);
-    assert_eq!(unsafe { cpu_data(third).cast::<u8>().read() }, 0);
-    assert_eq!(destroy(third), SYNCEDMEM_SUCCESS);
-}
-
-#[test]
-fn an_empty_tensor_of_ours_may_be_lent_in_every_shape() {
-    for shape in [[3i64, 0], [0, 3], [0, i64::MAX]] {
-        let (from, to) = (created(0), created(0));
-        lend(to, export(from, Ask { access: WRITE, shape: &shape, ..FLOATS }).unwrap().into_raw());
-        assert_eq!(exports(from), (1, 0));
-        assert_eq!([from, to].map(destroy), [SYNCEDMEM_SUCCESS; 2]);
-    }
-    let mut bytes = [1u8; 8];
-    let mut odd = Theirs::of(bytes.as_mut_ptr(), 0).shaped(&[i64::MAX, 4, 0], &[]);
-    let mem = created(0);
-    assert_eq!(odd.lend(mem), SYNCEDMEM_SUCCESS, "{}", last_error());
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
-    assert_eq!(odd.deleted(), 1);
-}
-
-#[test]
 fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given() {
     const THREADS: usize = 6;
     for bytes in [BYTES, 50_000] {
