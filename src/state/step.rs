@@ -97,6 +97,9 @@ pub const fn step(now: Contents, operation: Operation) -> Result<Step, Refusal> 
         (Operation::Access(Access::Overwrite, side), _) => (Fill::Undefined, Contents::At(side)),
         (Operation::Access(_, side), Contents::Untouched | Contents::GivenUp) => (Fill::Zeros, Contents::At(side)),
         (Operation::Access(Access::Read, _), _) => (Fill::Copy, Contents::Both),
+        (Operation::Access(Access::Write, _), _) if cfg!(syncedmem_fault = "the head is SYNCED after a write") => {
+            (Fill::Copy, Contents::Both)
+        }
         (Operation::Access(Access::Write, side), _) => (Fill::Copy, Contents::At(side)),
         // Compat: the original refuses a push of anything but the host's contents.
         (Operation::Push, Contents::At(Side::Host)) => (Fill::Copy, Contents::Both),
@@ -104,6 +107,7 @@ pub const fn step(now: Contents, operation: Operation) -> Result<Step, Refusal> 
         (Operation::Pull, Contents::At(Side::Host) | Contents::Both | Contents::GivenUp) => (Fill::Nothing, now),
         (Operation::Release(side), _) if now.are_current(side.other()) => (Fill::Nothing, Contents::At(side.other())),
         (Operation::Push | Operation::Pull | Operation::Release(_), _) => return Err(Refusal::Head),
+        (Operation::Set(_), _) if cfg!(syncedmem_fault = "borrowed memory is not current") => (Fill::Nothing, now),
         (Operation::Set(side), _) => (Fill::Nothing, Contents::At(side)),
         (Operation::Discard, Contents::Untouched) => (Fill::Nothing, now),
         (Operation::Discard, _) => (Fill::Nothing, Contents::GivenUp),

@@ -163,7 +163,9 @@ pub fn give_back(address: NonNull<c_void>, mut allocation: Allocation) {
     if driver_in_use().is_some_and(|driver| allocation.behind.wait(driver).is_err()) {
         return;
     }
-    ARENAS.with(|arenas| arenas.device.iter_mut().any(|arena| arena.give_back(address)));
+    if !cfg!(syncedmem_fault = "freed blocks do not return to their arena") {
+        ARENAS.with(|arenas| arenas.device.iter_mut().any(|arena| arena.give_back(address)));
+    }
 }
 
 /// The devices whose arenas a caller means.

@@ -131,7 +131,8 @@ unsafe fn ready(found: Found, request: Request, kind: Kind, span: Span) -> HostM
         unsafe { fill(found.address, bytes) };
         Ok::<_, Infallible>(())
     };
-    let Ok(()) = observed::made(found, kind, subject, span, request.zeroed.then_some(write));
+    let zeroed = request.zeroed && !cfg!(syncedmem_fault = "zeros in page-locked memory are left out");
+    let Ok(()) = observed::made(found, kind, subject, span, zeroed.then_some(write));
     HostMemory { address: found.address, owned: true, pinned: kind == Kind::Pinned }
 }
 
