@@ -210,25 +210,6 @@ fn a_driver_without_captures_serves_and_is_asked_nothing_about_them() {
     });
 }
 
-#[test]
-fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again() {
-    with_library(links_the_simulated, || {
-        let limit = |descriptors| {
-            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
-            let before = std::mem::replace(&mut limit.rlim_cur, descriptors);
-            assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
-            before
-        };
-        let before = limit(0);
-        let (status, sentence) = cuda_status();
-        limit(before);
-        assert_eq!(status, SYNCEDMEM_ERROR_NO_GPU);
-        assert!(sentence.contains("no file descriptor left"), "{sentence}");
-        assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
-    });
-}
-
 #[test(alone_with_driver)]
 fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time() {
     let gpu = simulated_gpu();

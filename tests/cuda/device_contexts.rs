@@ -235,31 +235,3 @@ fn a_push_or_pop_that_fails_leaves_neither_the_thread_nor_a_free_in_another_devi
     }
     assert!(moves.len() > 30, "only {} pushes and pops", moves.len());
 }
-
-#[test]
-fn a_context_that_cannot_be_made_current_again_is_an_error_before_anything_else_is_done() {
-    let gpu = simulated_gpu().with_devices(2);
-    pools::set_pools(false);
-    let [first, second] = [0, 1].map(|device| gpu.primary(device));
-    assert_eq!(gpu.cuCtxSetCurrent(second), 0);
-    let mut object = Object::holding(&pattern(1, BYTES));
-    object.gpu_data().unwrap();
-    object.mutable_cpu_data().unwrap();
-    assert_eq!(gpu.cuCtxSetCurrent(first), 0);
-    gpu.fail("cuCtxPopCurrent_v2", 1, 4242);
-    gpu.fail("cuCtxSetCurrent", 1, 4243);
-    assert!(object.gpu_data().is_ok(), "the copy was made");
-    assert_eq!(gpu.current(), second);
-    object.mutable_cpu_data().unwrap();
-    let (outcome, calls) = gpu.watch(|| object.gpu_data());
-    assert_eq!((outcome, names(&calls)), (Err(SYNCEDMEM_ERROR_DRIVER), vec!["cuGetErrorName", "cuGetErrorString"]));
-    assert_has(&last_error(), &["cuCtxSetCurrent", "(4243)", "context", "cudaSetDevice"]);
-    // From now on, the library takes the current context for one that the program made current.
-    assert!(object.gpu_data().is_ok(), "{}", last_error());
-    let ((), calls) = gpu.watch(|| drop(object));
-    let home = format!("{second:?}");
-    assert!(calls.iter().any(|call| call.function == "cuMemFree_v2" && call.field("ctx") == Some(&home)), "{calls:?}");
-    while !gpu.current().is_null() {
-        assert_eq!(gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut()), 0);
-    }
-}

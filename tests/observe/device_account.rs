@@ -1,9 +1,6 @@
 //! The account of page-locked and device memory, and of copies, against the simulated driver's log.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
 use crate::support::figures::*;
-use crate::support::plain::Plain;
 use crate::support::pools::*;
 use crate::support::*;
 
@@ -72,28 +69,6 @@ fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_
     assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
     drop(object);
     assert_eq!((counts().to_device_pinned, counts().waits.count), (sum(2, 2 * MIB), 3));
-}
-
-/// A thread whose first touch finds another thread's claim on the object tries once more, which must not be for the account.
-#[test(alone_with_driver)]
-fn nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_touch() {
-    let gpu = &simulated_gpu();
-    gpu.set_memory(MIB);
-    let _all = Object::touched(Storage::overwrite_gpu_data, MIB);
-    let (objects, arrived) = ((0..50_000).map(|_| Plain::new(100)).collect::<Vec<_>>(), AtomicUsize::new(0));
-    at_once(2, |thread| {
-        for (turn, object) in objects.iter().enumerate() {
-            arrived.fetch_add(1, Relaxed);
-            while arrived.load(Relaxed) < 2 * turn + 2 {
-                std::thread::yield_now();
-            }
-            match thread {
-                0 => drop(Shared(object.this().cast_mut().cast()).read(true)),
-                _ => object.cpu_data(),
-            }
-        }
-    });
-    assert_eq!(figures().objects_made, 0);
 }
 
 #[test]

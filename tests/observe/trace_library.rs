@@ -3,7 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::nvtx::Tool;
 use crate::support::traced::{self, in_a_traced_process};
 use crate::support::*;
 use crate::trace::reader::Item;
@@ -133,26 +132,4 @@ fn a_file_that_cannot_be_is_said_once_and_the_program_goes_on() {
         work(&gpu);
     });
     assert!(inside() || said.matches("libsyncedmem: SYNCEDMEM_TRACE=/no/such/folder/t").count() == 1, "{said}");
-}
-
-#[test]
-fn a_profiler_sees_ranges_around_what_takes_time() {
-    let seen = Tool::new().sees(&[], || work(&simulated_gpu()));
-    if inside() {
-        return;
-    }
-    let open = seen.iter().scan(0, |open, line| {
-        *open += i32::from(line.starts_with("push")) - i32::from(line.starts_with("pop"));
-        Some(*open)
-    });
-    let open: Vec<i32> = open.collect();
-    assert!(open.iter().all(|open| (0..=2).contains(open)) && open.last() == Some(&0), "each range ends: {seen:?}");
-    let count = |title: &str, bytes: usize| {
-        let range = format!("ours 3 48 {title} {bytes} at");
-        seen.iter().filter(|line| line.contains(&range)).count()
-    };
-    assert_eq!([count("copy to device", BYTES), count("copy to host", BYTES), count("copy to host", 3 << 20)], [1; 3]);
-    assert_eq!(count("start copy to device", BYTES) + count("start copy to host", BYTES), 2, "{seen:?}");
-    assert!(count("wait for copy", 0) >= 2, "{seen:?}");
-    assert_eq!(count("allocate device", BYTES) + count("allocate device", 3 << 20), 2, "{seen:?}");
 }

@@ -159,22 +159,6 @@ fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
 }
 
 #[test(alone)]
-fn what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace() {
-    let folder = Folder::new();
-    let path = folder.path("t");
-    let kept = unsafe { libc::dup(libc::STDOUT_FILENO) };
-    unsafe { libc::close(libc::STDOUT_FILENO) };
-    writer::start(&c_path(&path)).unwrap();
-    record(1);
-    let text = b"hello";
-    let written = unsafe { libc::write(libc::STDOUT_FILENO, text.as_ptr().cast(), text.len()) };
-    unsafe { libc::dup2(kept, libc::STDOUT_FILENO) };
-    writer::stop();
-    assert_eq!(written, -1, "there is no such descriptor");
-    assert_eq!(starts(&path), [1]);
-}
-
-#[test(alone)]
 fn a_descriptor_of_the_trace_is_not_inherited_by_other_programs() {
     let folder = Folder::new();
     writer::start(&c_path(&folder.path("the-trace"))).unwrap();
