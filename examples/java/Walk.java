@@ -96,7 +96,6 @@ public final class Walk {
     }
 
     private void run() {
-        // snippet:begin
         long bytes = 1024 * Float.BYTES;
         PointerByReference created = new PointerByReference();
         PointerByReference data = new PointerByReference();
@@ -109,7 +108,6 @@ public final class Walk {
                 bar.put(i, 1);
             }
             check(API.syncedmem_gpu_data(mem, data)); // data copied cpu->gpu
-            // snippet:end
             System.out.printf(Locale.ROOT, "%d floats, %d bytes%n", bar.capacity(), bytes);
             show(mem, "gpu_data");
             check(API.syncedmem_cpu_data(mem, data));
@@ -130,11 +128,9 @@ public final class Walk {
             show(mem, "mutable_cpu_data");
             FloatBuffer read = data.getValue().getByteBuffer(0, bytes).asFloatBuffer();
             System.out.printf(Locale.ROOT, "first %.0f, last %.0f%n", read.get(0), read.get(read.capacity() - 1));
-            // snippet:begin
         } finally {
             check(API.syncedmem_destroy(mem)); // the buffers' memory ends here
         }
-        // snippet:end
     }
 
     public static void main(String[] arguments) {

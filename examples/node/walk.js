@@ -65,13 +65,11 @@ function show(mem, access) {
 }
 
 function walk() {
-  // snippet:begin
   const bytes = 1024 * Float32Array.BYTES_PER_ELEMENT;
   const mem = result(create, bytes);
   const bar = new Float32Array(koffi.view(result(mutableCpuData, mem), bytes));
   bar.fill(1);
   result(gpuData, mem); // data copied cpu->gpu
-  // snippet:end
   console.log(`${bar.length} floats, ${bytes} bytes`);
   show(mem, 'gpu_data');
   result(cpuData, mem);
@@ -91,9 +89,7 @@ function walk() {
   const data = new Float32Array(koffi.view(result(mutableCpuData, mem), bytes));
   show(mem, 'mutable_cpu_data');
   console.log(`first ${data[0]}, last ${data[data.length - 1]}`);
-  // snippet:begin
   check(destroy(mem)); // the memory of bar ends here: do not read it afterwards
-  // snippet:end
 }
 
 const sentence = [null];

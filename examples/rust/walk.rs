@@ -12,7 +12,6 @@ mod syncedmem {
 }
 use syncedmem::*;
 
-// snippet:begin
 /// Returns the library's sentence if the call failed.
 fn check(status: syncedmem_status_t) -> Result<(), String> {
     match status {
@@ -21,7 +20,6 @@ fn check(status: syncedmem_status_t) -> Result<(), String> {
         _ => Err(unsafe { CStr::from_ptr(syncedmem_last_error()) }.to_string_lossy().into_owned()),
     }
 }
-// snippet:end
 
 /// The object, and the numbers of copies after the last line.
 struct Walk {
@@ -56,14 +54,12 @@ impl Walk {
 fn walk() -> Result<(), String> {
     // SAFETY: only this function uses the object, and it uses no address of its data after `syncedmem_destroy`.
     unsafe {
-        // snippet:begin
         let (mut mem, mut foo, mut bar): (*mut syncedmem_t, *const c_void, *mut c_void) =
             (null_mut(), null(), null_mut());
         check(syncedmem_create(1024 * size_of::<f32>(), &mut mem))?;
         check(syncedmem_mutable_cpu_data(mem, &mut bar))?;
         slice::from_raw_parts_mut(bar.cast::<f32>(), 1024).fill(1.0);
         check(syncedmem_gpu_data(mem, &mut foo))?; // data copied cpu->gpu
-        // snippet:end
 
         let mut bytes = 0;
         check(syncedmem_size(mem, &mut bytes))?;
@@ -88,9 +84,7 @@ fn walk() -> Result<(), String> {
         walk.show("mutable_cpu_data")?;
         let data = slice::from_raw_parts(bar.cast::<f32>(), 1024);
         println!("first {}, last {}", data[0], data[1023]);
-        // snippet:begin
         check(syncedmem_destroy(mem))
-        // snippet:end
     }
 }
 

@@ -9,5 +9,4 @@ mod documents;
 mod header;
 mod python_types;
 mod settings;
-mod snippets;
 mod sources;
