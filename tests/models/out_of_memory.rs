@@ -36,7 +36,7 @@ fn open_and_close(path: &Path, kind: Option<syncedmem_model_kind_t>) -> impl Fn(
 #[test]
 fn opening_every_kind_of_file() {
     let folder = Folder::new();
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/model");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/fuzz/corpus/model");
     // Bytes that are no UTF-8, and values that do not fit the shape.
     let odd = bytes(100, [bytes(1, [b'a', 0xff, b'b']), bytes(7, wire::blob(&[3], &[1.0]))].concat());
     std::fs::write(folder.path("odd"), odd).unwrap();
