@@ -79,7 +79,7 @@ pub fn is_gpu(look_again: bool) -> bool {
     !nobody_to_ask && ask(look_again)
 }
 
-/// Not null on a thread that is asking for the mode.
+/// A pointer that is not NULL while the thread asks for the mode.
 static ASKING: ThreadPointer = ThreadPointer::new(None);
 
 struct Asking(());

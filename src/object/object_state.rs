@@ -67,7 +67,7 @@ pub(super) struct Detached {
 }
 
 impl Detached {
-    /// Those of one side that the object owns.
+    /// The blocks of one side.
     pub fn of(self, side: Side) -> Detached {
         match side {
             Side::Host => Detached { host: self.host, ..Detached::default() },
@@ -78,15 +78,15 @@ impl Detached {
     /// Frees the host's block first, because the driver may take long.
     ///
     /// # Safety
-    /// The blocks are not used any more, and no copy in flight needs them.
+    /// Unused: the blocks are not used any more, and no copy in flight needs them.
     #[inline]
     pub unsafe fn free(self) {
         if let Some(block) = self.host {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller of this function guarantees Unused.
             unsafe { host::free(block) };
         }
         if let Some((address, owner)) = self.device {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller of this function guarantees Unused.
             unsafe { device::free(address, owner) };
         }
     }
@@ -94,12 +94,12 @@ impl Detached {
     /// Frees the blocks if the copy that they were made for failed.
     ///
     /// # Safety
-    /// Then nothing refers to them.
+    /// Unpublished: if the copy failed, nothing refers to the blocks.
     pub unsafe fn kept_for<T>(self, copied: Result<T, Error>) -> Result<(T, Detached), Error> {
         match copied {
             Ok(result) => Ok((result, self)),
             Err(error) => {
-                // SAFETY: the caller guarantees it.
+                // SAFETY: the caller of this function guarantees Unpublished.
                 unsafe { self.free() };
                 Err(error)
             }

@@ -106,7 +106,7 @@ impl<F: Copy> Table<F> {
         })
     }
 
-    /// As [`Self::with`], even if the entry belongs to an earlier object at the address.
+    /// [`Self::with`], even if the entry belongs to an earlier object at the address.
     pub fn at<R>(&self, object: usize, work: impl FnOnce(Option<&mut Entry<F>>) -> R) -> Result<R, Interrupted> {
         self.shard(object).entries.try_with(FOR_EVER, |entries| {
             let result = work(entries.get_mut(&object));

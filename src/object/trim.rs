@@ -12,7 +12,7 @@ pub fn trim(kind: Kind) -> u64 {
     give_back(kind, cache::device::give_back_all, Devices::All)
 }
 
-/// As [`trim`], for the thread's current device alone: without a wait for others.
+/// [`trim`] for the thread's current device alone, without a wait for others.
 pub fn trim_current_device(kind: Kind) -> u64 {
     let current = driver_in_use().and_then(|driver| current_device(driver).ok());
     let here = current.map_or(Devices::Unknown, Devices::Only);

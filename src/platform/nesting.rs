@@ -45,7 +45,7 @@ fn running<'r>() -> Option<&'r Running> {
 impl Running {
     fn nest<R>(&self, work: impl FnOnce() -> R) -> R {
         self.depth.set(self.depth.get() + 1);
-        // Also dropped when a caller's function unwinds.
+        // The guard is dropped when a caller's function unwinds, too.
         let _level = Level(self);
         work()
     }

@@ -55,7 +55,7 @@ fn a_libcaffe_is_judged_by_how_it_is_linked() {
         (&["-O2", "-Wl,-Bsymbolic-functions"][..], directly, 0),
         (&["-O2", "-Wl,-Bsymbolic"], directly, 0),
         (&["-O2", "-fvisibility=hidden"], "SyncedMemory is hidden inside", 0),
-        // By the text of its checks.
+        // The text of its checks shows what the library is.
         (&["-O2", "-fvisibility=hidden", "-s"], "It cannot be taken over: its functions have no names", 1),
         (&TOO_SHORT, "It cannot be taken over: _ZN5caffe12SyncedMemory8cpu_dataEv has 16 bytes", 1),
     ] {
@@ -155,7 +155,7 @@ fn a_script_of_python_is_judged_by_the_caffe_that_it_would_import() {
     let workshop = Workshop::new();
     workshop.caffe(&[]);
     std::fs::create_dir_all(workshop.path("beside/caffe")).unwrap();
-    // As pycaffe has it.
+    // pycaffe has such a folder.
     workshop.link("beside/caffe/_caffe.so", LAYER, &["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN/../.."]);
     workshop.source("beside/train.py", "import os, caffe\n");
     workshop.source("beside/other.py", "import train\n");

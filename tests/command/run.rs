@@ -93,7 +93,7 @@ fn an_alarm_that_was_set_before_is_the_programs() {
     // Later than a shell begins on a busy machine.
     let told = behind("alarm 4", &workshop, &["sh", "-c", script]);
     assert_eq!((told.output.as_str(), told.status), ("rang\n", Some(3)), "{}", told.error);
-    // Also before the program's start.
+    // The signal may come before the program's start.
     for microseconds in [1_000_000, 50_000, 20_000, 10_000, 5_000] {
         let told = behind(&format!("use Time::HiRes 'ualarm'; ualarm({microseconds})"), &workshop, &["sleep", "300"]);
         assert_eq!(told.signal, Some(libc::SIGALRM), "{told:?}");

@@ -142,7 +142,7 @@ fn a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then() {
         for (number, mut object) in objects.into_iter().enumerate() {
             assert_eq!(object.is_pinned(), first.0 == GPU);
             match number {
-                // By its end, by a borrowed one, by a release.
+                // The object's block goes by its end, by a borrowed one, by a release.
                 0 => {}
                 1 => assert_eq!(object.set_cpu_data(borrowed.as_mut_ptr()), SYNCEDMEM_SUCCESS),
                 _ => {

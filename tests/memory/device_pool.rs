@@ -56,7 +56,7 @@ fn a_block_is_not_handed_out_on_another_device_or_in_another_context() {
         let two = gpu.within(0, || [side.object(5000), side.object(5000)]);
         let own = two.each_ref().map(|object| side.address(object));
         drop(two);
-        // Of two that wait one is handed out, and the other does not wait any longer.
+        // One of two waiting blocks is handed out, and the other one waits no longer.
         gpu.within(0, || side.pair(5000));
         let another_device = (gpu.devices() > 1).then(|| gpu.primary(1));
         for context in another_device.into_iter().chain([created]) {

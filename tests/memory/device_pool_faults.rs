@@ -4,7 +4,7 @@
 use crate::support::pools::*;
 use crate::support::*;
 
-/// Of a wrong call, of memory, of an earlier kernel, and an unknown one.
+/// Statuses: a wrong call, no memory, an earlier kernel's failure, an unknown one.
 const STATUSES: [i32; 4] = [1, 2, 719, 4242];
 
 /// What a caller does with objects: its name, what makes the pools what they are before it, and the calls that fail in turn.
@@ -137,7 +137,7 @@ fn every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
 fn a_synchronise_that_fails_clears_nothing() {
     let gpu = &simulated_gpu();
     for make in [on_device as fn(usize) -> Option<Object>, on_host] {
-        // Of its two addresses one is 0.
+        // One of the two addresses is 0.
         let at = |object: &Object| object.device_address() + object.host_address();
         let address = at(&make(BYTES).unwrap());
         let others = STATUSES.map(|status| {

@@ -92,7 +92,7 @@ fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has()
     let source = gpu.block(BYTES);
     gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
     let (to, from) = (address as u64, source.address as u64);
-    // As a copy between peers, in a stream of the other one's.
+    // The copy is one between peers, in a stream of the other device.
     assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
     let declared = unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) };
     assert_eq!(declared, SYNCEDMEM_SUCCESS);

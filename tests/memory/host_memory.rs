@@ -141,7 +141,7 @@ fn every_block_is_mallocs_and_none_is_kept_where_that_is_asked_for() {
         let data = storage.cpu_data().unwrap();
         assert!(all_zero(data, bytes), "{bytes}");
         unsafe { data.write_bytes(0xFF, bytes) };
-        // As the original's destructor, inlined elsewhere, would.
+        // The original's destructor, inlined elsewhere, does this.
         unsafe { libc::free(data.cast()) };
     }
 }

@@ -52,7 +52,7 @@ fn a_very_large_block_is_not_paid_for_to_be_read_as_zeros() {
 
 #[test(alone)]
 fn a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request() {
-    // Of malloc's and mapped; a page or malloc's own rounding more than that is neither here nor there.
+    // One block is malloc's, the other mapped. The sizes leave room for a page and for malloc's rounding.
     for (block, served, refused) in [(900_000, 801_000, 799_000), (9 * MIB, 8 * MIB, 8 * MIB - 8192)] {
         // There is room beside it for a fresh one, so that it is not given back to make some.
         drop([filled(4 * block, 0), filled(block, 0)]);
@@ -128,7 +128,7 @@ fn a_block_is_not_larger_for_being_in_an_object_that_says_so() {
     const BYTES: usize = 100_000;
     let mut object = filled(BYTES, 1);
     let address = object.host_address();
-    // As code that was compiled elsewhere could.
+    // Code that was compiled elsewhere could do this.
     object.put(16, &(2 * BYTES).to_le_bytes());
     drop(object);
     assert_eq!(idle(PAGEABLE), 0, "who knows what it is");
@@ -144,7 +144,7 @@ fn what_comes_back_may_be_freed_by_an_inlined_original() {
         storage.construct(bytes);
         let data = storage.cpu_data().unwrap();
         assert_eq!(data.addr(), address);
-        // As the original's destructor would; the object is not ended.
+        // The original's destructor does this, without an end of the object.
         unsafe { libc::free(data.cast()) };
         assert_eq!(idle(PAGEABLE), 0);
     }

@@ -96,7 +96,7 @@ fn lend(bytes: usize) -> usize {
 
 #[test(alone)]
 fn other_threads_lend_while_one_waits_for_the_system() {
-    // Its end releases the arenas' ranges.
+    // The end of the last shared object releases the arenas' ranges.
     let last = shared(100);
     let lend_beside = || _ = lend(1 << 20);
     BESIDE.set(Some((Call::Map, lend_beside)));

@@ -5,7 +5,7 @@ use crate::support::*;
 use syncedmem::abi::net;
 
 const BYTES: usize = 100_000;
-/// As the arena rounds them.
+/// The bytes, rounded as the arena rounds them.
 const ROOM: usize = 100_096;
 
 fn planned(bytes: usize, offset: usize, whole: usize) -> Object {

@@ -7,7 +7,7 @@ use crate::support::*;
 
 const BYTES: usize = 600;
 const OUT_OF_MEMORY: i32 = 2;
-/// Of the call itself, of an earlier kernel, and unknown.
+/// Statuses of the call itself, of an earlier kernel, and unknown ones.
 const STATUSES: [i32; 6] = [1, OUT_OF_MEMORY, 700, 719, 999, 4242];
 
 /// How many device blocks and page-locked ones are left, without idle ones.
@@ -217,7 +217,7 @@ fn every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other() {
     let mut object = Object::holding(&pattern(1, BYTES));
     object.gpu_data().unwrap();
     for status in (1..1000).chain([4242, 100_000, i32::MAX, -1]) {
-        // Of the process's end, and of the context's: they are met elsewhere.
+        // Other tests have the statuses of the process's end and of the context's.
         if [4, 201, 709].contains(&status) {
             continue;
         }
@@ -264,7 +264,7 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
             assert!(last_error().contains("exiting"), "{}", last_error());
             assert!(fresh.cpu_data().is_ok());
             drop(fresh);
-            // Its device memory is left to the system, so the account is not empty.
+            // The device memory is left to the system, so the account is not empty.
             drop(stream);
             std::mem::forget(gpu);
         },

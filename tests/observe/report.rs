@@ -94,7 +94,7 @@ impl Program {
         let archive = libraries().join("libsyncedmem.a");
         match linked {
             Linked::Shared => {
-                // Its name in the program is the soname.
+                // The program names the library by its soname.
                 std::fs::copy(libraries().join("libsyncedmem.so"), program.0.path("libsyncedmem.so.0")).unwrap();
                 arguments.push("libsyncedmem.so.0");
             }

@@ -200,7 +200,7 @@ fn a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run() {
     assert_eq!((first.run, second.run, second.parent), (first.identity, first.identity, 0));
     let items = read(&path);
     assert!(events_of(&items, one.id()).len() >= 400 && events_of(&items, two.id()).len() >= 400);
-    // Its process has ended, so the next one takes the file.
+    // The file's process has ended, so the next one takes the file.
     let mut three = busy_process(&path);
     end(&mut three);
     assert_eq!(header(&path).about.process, three.id());

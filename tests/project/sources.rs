@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// A header of the C API, and what it is made from.
 pub struct Header {
-    /// Its name in include/.
+    /// File name in include/.
     pub name: &'static str,
     /// The module whose `//!` lines are the text at the header's top; of syncedmem.h, cbindgen.toml has it.
     pub top: Option<&'static str>,

@@ -112,7 +112,7 @@ pub fn threads() -> Vec<String> {
 }
 
 /// Like `in_a_process_with_a_driver`, for the test that `body` is written in, with the simulated driver and with pools.
-/// Its pools are unused.
+/// Nothing has used the pools of that process before.
 pub fn alone_with_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
     with_pools_on(simulated_gpu, environment, body)
 }

@@ -98,7 +98,7 @@ struct Argument {
 }
 
 impl Argument {
-    /// Also returns the name, which may be at any place.
+    /// Returns the argument and its name, which may be at any place in the message.
     fn scan(scanner: &mut Scanner, range: Range<u64>) -> Result<(Option<Range<u64>>, Self), Error> {
         let (mut name, mut argument) = (None, Self::default());
         scanner.position = range.start;

@@ -96,7 +96,7 @@ struct Records<'o, W> {
     separator: &'static str,
     /// The current process.
     process: u32,
-    /// Its start in nanoseconds.
+    /// Start of the process in nanoseconds.
     start: u64,
     memory: Ledger,
     /// The bytes that the last counter showed.

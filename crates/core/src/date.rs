@@ -14,7 +14,7 @@ pub struct Date {
 }
 
 impl Date {
-    /// Of `seconds` since 1970. Years begin in March, so that the leap day is the last one (Howard Hinnant, chrono-Compatible Low-Level Date
+    /// The date of `seconds` since 1970. Years begin in March, so that the leap day is the last one (Howard Hinnant, chrono-Compatible Low-Level Date
     /// Algorithms).
     pub fn at(seconds: i64, microsecond: i64) -> Date {
         const DAYS_IN_400_YEARS: i64 = 146_097;

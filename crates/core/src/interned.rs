@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 pub struct Names {
     texts: Vec<String>,
-    /// By hash, or the next free key after it: the number of the name.
+    /// Numbers of names. The key is the name's hash, or the next free key after it.
     numbers: AddressMap<u32>,
 }
 

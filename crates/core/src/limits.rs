@@ -23,9 +23,9 @@ pub fn of(resource: libc::__rlimit_resource_t) -> Option<u64> {
     (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// The smallest memory limit, in bytes, of the control group and its parents. Not 0: the compiler would read a limit
+/// The smallest memory limit, in bytes, of the control group and its parents. The type excludes 0: otherwise the compiler reads a limit
 /// where there is none, which memcheck reports.
-// Not inlined: two buffers in one frame would exceed the smallest stack.
+// A frame of its own: two buffers in one frame would exceed the smallest stack.
 #[inline(never)]
 pub fn cgroup() -> Option<NonZero<u64>> {
     let mut buffer = [0; 4096];
@@ -59,7 +59,7 @@ fn smallest(mount: &str, path: &str, file: &str) -> Option<NonZero<u64>> {
 
 /// The number of mappings and its limit (`vm.max_map_count`), if that is nearly reached: mmap(2) then fails as without
 /// memory.
-// Not inlined: as above.
+// A frame of its own, like `cgroup`.
 #[inline(never)]
 pub fn mappings() -> Option<(usize, usize)> {
     let mut buffer = [0; 4096];
@@ -108,7 +108,7 @@ pub fn peak_address_space() -> u64 {
     bytes_in(c"/proc/self/status", "VmPeak:").unwrap_or(0)
 }
 
-// Not inlined: as above.
+// A frame of its own, like `cgroup`.
 #[inline(never)]
 fn bytes_in(path: &CStr, name: &str) -> Option<u64> {
     let mut buffer = [0; 4096];
@@ -135,29 +135,29 @@ pub fn peak_resident() -> u64 {
     unsafe { usage.assume_init() }.ru_maxrss as u64 * 1024
 }
 
-/// As much as `buffer` holds.
+/// The file's text, up to the length of `buffer`.
 pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     std::str::from_utf8(read_bytes(path, buffer)?).ok()
 }
 
-/// As much as `buffer` holds.
+/// The file's bytes, up to the length of `buffer`.
 pub fn read_bytes<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
     File::open(path)?.read(buffer)
 }
 
-/// The path, as much as `buffer` holds.
+/// The path of the program, up to the length of `buffer`.
 pub fn program(buffer: &mut [u8]) -> &[u8] {
     target(c"/proc/self/exe", buffer)
 }
 
-/// What a symbolic link holds, as much as `buffer` takes; empty if it is none.
+/// The target of a symbolic link, up to the length of `buffer`. Empty if there is no such link.
 pub fn target<'b>(link: &CStr, buffer: &'b mut [u8]) -> &'b [u8] {
     // SAFETY: the path is NUL-terminated, and `buffer` writable for its length.
     let length = unsafe { libc::readlink(link.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
     buffer.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default()
 }
 
-/// By `syscall`: the C library's functions are cancellation points.
+/// A file that is read by `syscall`, because the C library's functions are cancellation points.
 struct File(libc::c_long);
 
 impl File {

@@ -16,21 +16,21 @@ pub struct NewFile {
     is_published: bool,
 }
 
-/// Files of this process so far.
+/// How many files this process has made.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 fn prefix() -> String {
     format!(".syncedmem-{}-", std::process::id())
 }
 
-/// Names that killed processes of this number may have left.
+/// How many names may be taken: killed processes of this number may have left files.
 const MOST_TAKEN: usize = 1000;
 
 impl NewFile {
     /// Creates the file that becomes `wanted`.
     ///
     /// # Errors
-    /// Of the system; and if `wanted` is a folder, a pipe or a device, which would be replaced.
+    /// Errors of the system, and an error if `wanted` is a folder, a pipe or a device, which would be replaced.
     pub fn new(wanted: &Path) -> io::Result<Self> {
         let refused = |what| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         if wanted.file_name().is_none() {
@@ -42,7 +42,7 @@ impl NewFile {
         }
         for _ in 0..MOST_TAKEN {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            // Not made of the name, which may be as long as names can be.
+            // The wanted name may have the greatest length, so it is no part of the temporary one.
             let temporary = wanted.with_file_name(format!("{}{number}.tmp", prefix()));
             match File::create_new(&temporary) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -77,7 +77,7 @@ impl NewFile {
     /// Gives the file its name once its contents are on the disk.
     ///
     /// # Errors
-    /// Of the system; a file that had the name is still there then.
+    /// Errors of the system. A file that had the name is still there then.
     pub fn publish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
         std::fs::rename(&self.temporary, &self.wanted)?;

@@ -37,7 +37,7 @@ pub enum RunOption {
     Flag,
     /// The text stands for the value in help.
     Value(&'static str),
-    /// Without a value it sets the last one.
+    /// The option without a value sets the last one.
     ValueOrLast(&'static str),
 }
 

@@ -89,7 +89,7 @@ pub unsafe fn is_intact_behind(kept: Address, bytes: usize) -> bool {
     let (start, end) = (kept + bytes.next_multiple_of(4), kept + bytes.next_multiple_of(GAP));
     (start..end).step_by(4).all(|address| {
         let place = std::ptr::with_exposed_provenance::<u32>(address);
-        // SAFETY: within the last page of the block, as the caller guarantees.
+        // SAFETY: the caller of this function has an allocated block, and the place is within its last page.
         let found = unsafe { place.read() };
         [BEYOND, FRESH].map(|pattern| u32::from(pattern) * 0x0101_0101).contains(&found)
     })
@@ -214,7 +214,7 @@ unsafe fn fill_block(address: Address, pattern: u8, bytes: usize) {
     let inner = std::ptr::with_exposed_provenance_mut(start);
     // SAFETY: whole pages within the range. The first way is that of a file's pages, and fails for others.
     if unsafe { libc::madvise(inner, end - start, libc::MADV_REMOVE) } != 0 {
-        // SAFETY: as above.
+        // SAFETY: within the last page of the block.
         unsafe { libc::madvise(inner, end - start, libc::MADV_DONTNEED) };
     }
 }

@@ -27,7 +27,7 @@ macro_rules! data {
     }};
 }
 
-/// Not inlined, because call sites are found by its frame.
+/// This function is not inlined, because call sites are found by its frame.
 ///
 /// # Safety
 /// `mem` and `data` are the C caller's handle and variable.

@@ -214,7 +214,7 @@ fn trim(most: u64) -> bool {
         was_mallocs |= matches!(idle.block, Kept::Malloc(_));
         give_back(idle.block);
     }
-    // Under the lock: see `decay`.
+    // Must be read under the lock: see `decay`.
     let is_idle = with(|store| store.bytes() > 0);
     // malloc is trimmed when the last block goes: the memory that it keeps serves the program too.
     if was_mallocs && !is_idle {

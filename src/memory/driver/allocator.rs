@@ -29,7 +29,7 @@ use crate::memory::observed::Found;
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     pub side: Side,
-    /// Not 0.
+    /// Requested bytes, at least 1.
     pub bytes: usize,
     /// The object's address.
     pub owner: usize,

@@ -86,7 +86,7 @@ impl Identity {
         }
         match pointer::buffer(driver, address)? {
             Some(now) if self.buffer_id != 0 => Ok(now.id == self.buffer_id),
-            // Without a buffer id: the memory is of the context, so the context exists. `blocks::free` compares the owner, too.
+            // The driver gives no buffer ids. The memory belongs to the context, so the context exists. `blocks::free` compares the owner, too.
             Some(now) if now.context == Some(self.context) => {
                 Ok(ContextGuard::enter(driver, self.context)?.context_id()? == self.context_id)
             }

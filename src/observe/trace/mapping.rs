@@ -27,7 +27,7 @@ const STEPS: (u64, u64) = (64 << 10, 1 << 20);
 struct Area {
     /// Number of reserved bytes.
     reserved: &'static AtomicU64,
-    /// Its place in the file.
+    /// Offset of the area in the file.
     begins: u64,
     /// Bytes that may be reserved.
     most: u64,

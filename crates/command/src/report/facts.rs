@@ -171,7 +171,7 @@ pub struct Failure {
     pub limit: u64,
     /// Who held how many bytes on this side at that moment, the largest first.
     pub holders: Vec<(String, u64)>,
-    /// Its thread requested no memory after it.
+    /// The thread requested no memory after this failure.
     pub is_last: bool,
 }
 

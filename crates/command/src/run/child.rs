@@ -35,7 +35,7 @@ pub struct Finished {
 /// The signals that would end this command and not its program. Caffe stops at SIGINT and writes a snapshot at SIGHUP.
 fn forwarded() -> impl Iterator<Item = c_int> {
     use libc::*;
-    // Not forwarded: faults of this command, job control, and signals that end no process.
+    // Faults of this command, job control, and signals that end no process stay here.
     const FAULTS: [c_int; 7] = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS];
     const OTHERS: [c_int; 10] =
         [SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGURG, SIGWINCH, SIGXFSZ];

@@ -359,8 +359,7 @@ fn a_signal_that_ends_a_command_removes_its_new_file_first() {
         std::thread::yield_now();
     }
     assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
-    // Of SIGTERM.
-    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    assert_eq!(child.wait().unwrap().signal(), Some(15), "SIGTERM");
     assert_eq!(folder.names(), names);
     assert_eq!(std::fs::read(folder.0.join("old.npz")).unwrap(), b"old");
 }
