@@ -28,14 +28,15 @@ Key = Tuple[str, str, int, int]
 
 
 def counts(folder: Path) -> Dict[Key, int]:
-    """Instructions by library, state, size in bytes and number of objects."""
-    found = {}
+    """Instructions by library, state, size in bytes and number of objects: the fewest of several dumps."""
+    found: Dict[Key, int] = {}
     for dump in folder.glob("dump.*"):
         text = dump.read_text()
         name = re.search(r"^desc: Trigger: Client Request: (\w+) ([\w-]+) (\d+) (\d+)$", text, re.M)
         total = re.search(r"^totals: (\d+)$", text, re.M)
         if name and total:
-            found[name[1], name[2], int(name[3]), int(name[4])] = int(total[1])
+            key = name[1], name[2], int(name[3]), int(name[4])
+            found[key] = min(int(total[1]), found.get(key, sys.maxsize))
     return found
 
 
