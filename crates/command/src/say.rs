@@ -45,10 +45,10 @@ pub fn is_output_in_trouble() -> bool {
 }
 
 /// Prints the help, the version, or what is wrong with the command line.
-pub fn usage(told: &clap::Error) -> ExitCode {
-    let printed = told.print();
-    if told.use_stderr() {
-        return ExitCode::from(told.exit_code() as u8);
+pub fn usage(answer: &clap::Error) -> ExitCode {
+    let printed = answer.print();
+    if answer.use_stderr() {
+        return ExitCode::from(answer.exit_code() as u8);
     }
     let _ = kept(printed);
     ExitCode::SUCCESS

@@ -40,7 +40,7 @@ struct ModelDifferences {
     only_in_a: Vec<String>,
     only_in_b: Vec<String>,
     layers: Vec<Change>,
-    values: Vec<Apart>,
+    values: Vec<Difference>,
     same: usize,
 }
 
@@ -54,7 +54,7 @@ struct Change {
 }
 
 #[derive(Default, Serialize)]
-struct Apart {
+struct Difference {
     layer: String,
     blob: usize,
     count: u64,
@@ -121,9 +121,9 @@ fn compare_layers(a: (&Model, usize), b: (&Model, usize), found: &mut ModelDiffe
         }
     }
     for blob in of_one_shape {
-        let apart = compare_values((a.0, At::data(a.1, blob)), (b.0, At::data(b.1, blob)))?;
-        if apart.different > 0 {
-            found.values.push(Apart { layer: layer.clone(), blob, ..apart });
+        let difference = compare_values((a.0, At::data(a.1, blob)), (b.0, At::data(b.1, blob)))?;
+        if difference.different > 0 {
+            found.values.push(Difference { layer: layer.clone(), blob, ..difference });
         } else {
             found.same += 1;
         }
@@ -140,8 +140,8 @@ fn comparable<'m>(a: &'m Blob, b: &'m Blob) -> [&'m [i64]; 2] {
     })
 }
 
-fn compare_values(a: (&Model, At), b: (&Model, At)) -> Result<Apart, Error> {
-    let mut apart = Apart { count: a.0.array(a.1)?.count(), ..Apart::default() };
+fn compare_values(a: (&Model, At), b: (&Model, At)) -> Result<Difference, Error> {
+    let mut difference = Difference { count: a.0.array(a.1)?.count(), ..Difference::default() };
     b.0.array(b.1)?;
     let (mut sum, mut other) = (0.0, Vec::new());
     values::read(a.0, a.1, |first, block| {
@@ -151,21 +151,21 @@ fn compare_values(a: (&Model, At), b: (&Model, At)) -> Result<Apart, Error> {
             if a == b || a.is_nan() && b.is_nan() {
                 continue;
             }
-            apart.different += 1;
+            difference.different += 1;
             let distance = (a - b).abs();
             if distance.is_finite() {
-                apart.largest = apart.largest.max(distance);
-                apart.relative = apart.relative.max(distance / a.abs().max(b.abs()));
+                difference.largest = difference.largest.max(distance);
+                difference.relative = difference.relative.max(distance / a.abs().max(b.abs()));
                 sum += distance;
             } else {
-                apart.incomparable += 1;
+                difference.incomparable += 1;
             }
         }
         Ok::<_, Error>(())
     })?;
-    let compared = apart.count - apart.incomparable;
-    apart.mean = if compared > 0 { sum / compared as f64 } else { 0.0 };
-    Ok(apart)
+    let compared = difference.count - difference.incomparable;
+    difference.mean = if compared > 0 { sum / compared as f64 } else { 0.0 };
+    Ok(difference)
 }
 
 fn print(found: &ModelDifferences, options: &Options) {
@@ -175,7 +175,7 @@ fn print(found: &ModelDifferences, options: &Options) {
     for Change { layer, what, a, b } in &found.layers {
         say::line(format_args!("{layer}: {what} {a} -> {b}"));
     }
-    for Apart { layer, blob, count, different, largest, mean, relative, incomparable } in &found.values {
+    for Difference { layer, blob, count, different, largest, mean, relative, incomparable } in &found.values {
         let beside = if *incomparable > 0 { format!(", {incomparable} not comparable") } else { String::new() };
         say::line(format_args!(
             "{layer}: blob {blob}: {different} of {count} values differ, largest {largest:.6e} (relative \

@@ -16,12 +16,12 @@ pub struct Step {
     pub pass: &'static str,
     pub layer: String,
     /// Holders and their bytes, by kind.
-    pub lent: [Vec<(String, u64)>; 3],
+    pub in_use: [Vec<(String, u64)>; 3],
 }
 
 impl Step {
     pub fn bytes(&self, kind: Kind) -> u64 {
-        self.lent[kind as usize].iter().map(|(_, bytes)| bytes).sum()
+        self.in_use[kind as usize].iter().map(|(_, bytes)| bytes).sum()
     }
 }
 
@@ -31,7 +31,7 @@ pub struct Arenas {
     /// The step that each thread executes.
     executing: HashMap<u32, u64>,
     /// Blocks in use, by the address of the object.
-    lent: HashMap<(u64, Kind), Lent>,
+    in_use: HashMap<(u64, Kind), InUse>,
     /// Bytes in use, by thread.
     sums: HashMap<(u32, Kind), u64>,
     most: HashMap<(u64, Kind), Most>,
@@ -43,7 +43,7 @@ struct Net {
     layers: Vec<String>,
 }
 
-struct Lent {
+struct InUse {
     thread: u32,
     holder: Holder,
     bytes: u64,
@@ -81,7 +81,7 @@ impl Arenas {
             What::Allocated { kind, bytes, origin: Origin::Arena, .. } => {
                 self.end(object, kind);
                 let holder = ledger.object(object).map_or(Holder::Site(event.site), |object| object.holder);
-                self.lent.insert((object, kind), Lent { thread, holder, bytes });
+                self.in_use.insert((object, kind), InUse { thread, holder, bytes });
                 *self.sums.entry((thread, kind)).or_default() += bytes;
                 self.note(thread, kind);
             }
@@ -91,7 +91,7 @@ impl Arenas {
     }
 
     fn end(&mut self, object: u64, kind: Kind) {
-        if let Some(Lent { thread, bytes, .. }) = self.lent.remove(&(object, kind)) {
+        if let Some(InUse { thread, bytes, .. }) = self.in_use.remove(&(object, kind)) {
             *self.sums.entry((thread, kind)).or_default() -= bytes;
         }
     }
@@ -102,14 +102,14 @@ impl Arenas {
         let sum = self.sums.get(&(thread, kind)).copied().unwrap_or(0);
         let most = self.most.entry((step, kind)).or_default();
         if sum > most.sum {
-            let here = self.lent.iter().filter(|((_, of), lent)| *of == kind && lent.thread == thread);
-            *most = Most { sum, holders: here.map(|(_, lent)| (lent.holder, lent.bytes)).collect() };
+            let here = self.in_use.iter().filter(|((_, of), in_use)| *of == kind && in_use.thread == thread);
+            *most = Most { sum, holders: here.map(|(_, in_use)| (in_use.holder, in_use.bytes)).collect() };
         }
     }
 
     /// Returns the steps in the order of a pass, net by net.
     pub fn finish(&self, who: impl Fn(Holder) -> String) -> Vec<Step> {
-        let lent = |step: u64, kind: Kind| {
+        let in_use = |step: u64, kind: Kind| {
             let holders = self.most.get(&(step, kind)).into_iter().flat_map(|most| &most.holders);
             by_name(holders.map(|&(holder, bytes)| (who(holder), bytes)))
         };
@@ -122,7 +122,7 @@ impl Arenas {
             let step = |((pass, layer), step): ((&'static str, &String), u64)| Step {
                 pass,
                 layer: layer.clone(),
-                lent: Kind::ALL.map(|kind| lent(step, kind)),
+                in_use: Kind::ALL.map(|kind| in_use(step, kind)),
             };
             executed.map(step).collect::<Vec<_>>()
         };
@@ -140,26 +140,26 @@ mod tests {
     fn a_step_has_the_most_that_was_in_use_in_any_pass() {
         let mut gathering = Gathering::default();
         gathering.net("\tsteps\t-\t100\ttrain\tconv\trelu\tloss");
-        let lent = |object, bytes| {
+        let in_use = |object, bytes| {
             let what = What::Allocated { kind: Kind::Pageable, bytes, block: 0x10_0000, origin: Origin::Arena };
             Event { object, ..at(1, 0, what) }
         };
         for bytes in [64, 32] {
             gathering.step(1, 100);
-            gathering.take(&lent(1, bytes));
-            gathering.take(&lent(2, 8));
+            gathering.take(&in_use(1, bytes));
+            gathering.take(&in_use(2, 8));
             gathering.step(1, 101);
             gathering.take(&Event { object: 2, ..at(1, 0, freed(Kind::Pageable, 8)) });
             gathering.step(1, 105);
-            gathering.take(&lent(3, 1));
+            gathering.take(&in_use(3, 1));
             for (object, bytes) in [(1, bytes), (3, 1)] {
                 gathering.take(&Event { object, ..at(1, 0, freed(Kind::Pageable, bytes)) });
             }
         }
         gathering.name(1, "conv output");
         let process = gathering.finish(1, String::new(), HashMap::new());
-        let told: Vec<_> =
+        let shown: Vec<_> =
             process.arena.iter().map(|step| (step.pass, &*step.layer, step.bytes(Kind::Pageable))).collect();
-        assert_eq!(told, [("forward", "conv", 72), ("forward", "relu", 72), ("backward", "conv", 65)]);
+        assert_eq!(shown, [("forward", "conv", 72), ("forward", "relu", 72), ("backward", "conv", 65)]);
     }
 }

@@ -283,7 +283,10 @@ mod tests {
             unknown(Event { object: 0x2000, ..at(30, 3, allocated(Kind::Pageable, 64)) }),
             unknown(Event { object: 0, ..at(40, 1, What::Synchronised) }),
         ];
-        let told: Vec<_> = process(&events).callers.iter().map(|c| (c.who.clone(), c.nanoseconds())).collect();
-        assert_eq!(told, [("place 2".to_string(), 7), ("place 1".to_string(), 5), ("an unknown place".to_string(), 3)]);
+        let shown: Vec<_> = process(&events).callers.iter().map(|c| (c.who.clone(), c.nanoseconds())).collect();
+        assert_eq!(
+            shown,
+            [("place 2".to_string(), 7), ("place 1".to_string(), 5), ("an unknown place".to_string(), 3)]
+        );
     }
 }

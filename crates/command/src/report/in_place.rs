@@ -209,14 +209,14 @@ mod tests {
     }
 
     /// `blob: tops` of each chain.
-    fn told(nets: &[&str]) -> Vec<String> {
+    fn shown(nets: &[&str]) -> Vec<String> {
         let nets: Vec<_> = nets.iter().map(|text| net(text)).collect();
         let tops = |chain: &Chain| chain.layers.iter().map(|(_, top, _)| format!(" {top}")).collect::<String>();
         chains(&nets).iter().map(|chain| format!("{}:{}", chain.blob, tops(chain))).collect()
     }
 
-    fn told_of(text: &str) -> Vec<String> {
-        told(&[text])
+    fn shown_of(text: &str) -> Vec<String> {
+        shown(&[text])
     }
 
     const CONV: &str = "Input data > data; Convolution conv data > conv; ";
@@ -225,51 +225,51 @@ mod tests {
     fn consecutive_layers_are_one_chain() {
         let text =
             format!("{CONV} BatchNorm bn conv > bn; Scale sc bn > sc; ReLU r sc > r; Pooling p r > p; ReLU q p > q");
-        assert_eq!(told_of(&text), ["conv: bn sc r", "p: q"]);
+        assert_eq!(shown_of(&text), ["conv: bn sc r", "p: q"]);
     }
 
     #[test]
     fn a_layer_that_is_in_place_already_gets_no_advice() {
-        assert_eq!(told_of(&format!("{CONV} BatchNorm bn conv > conv; ReLU r conv > r")), ["conv: r"]);
-        assert!(told_of(&format!("{CONV} ReLU r conv > conv")).is_empty());
+        assert_eq!(shown_of(&format!("{CONV} BatchNorm bn conv > conv; ReLU r conv > r")), ["conv: r"]);
+        assert!(shown_of(&format!("{CONV} ReLU r conv > conv")).is_empty());
     }
 
     #[test]
     fn the_input_of_a_layer_that_has_it_from_outside_stays() {
         for first in ["Input data > data", "DummyData data > data", "Data data > data l"] {
-            assert!(told_of(&format!("{first}; ReLU r data > r")).is_empty(), "{first}");
+            assert!(shown_of(&format!("{first}; ReLU r data > r")).is_empty(), "{first}");
         }
     }
 
     #[test]
     fn what_other_layers_read_or_share_stays() {
         for kind in ["Split", "Reshape", "Flatten", "Concat", "Slice", "LRN", "Python"] {
-            assert!(told_of(&format!("{CONV} {kind} share conv > a; ReLU r a > r")).is_empty(), "{kind}");
+            assert!(shown_of(&format!("{CONV} {kind} share conv > a; ReLU r a > r")).is_empty(), "{kind}");
         }
-        assert_eq!(told_of(&format!("{CONV} Convolution d data > d; Concat c conv d > c; ReLU r c > r")), ["c: r"]);
+        assert_eq!(shown_of(&format!("{CONV} Convolution d data > d; Concat c conv d > c; ReLU r c > r")), ["c: r"]);
     }
 
     #[test]
     fn the_output_that_a_layer_s_backward_reads_stays() {
         for kind in ["Sigmoid", "TanH", "ELU", "Exp", "Swish", "Power", "Softmax", "BNLL", "MVN", "Log", "AbsVal"] {
-            let told = told_of(&format!("{CONV} {kind} a conv > a; Bias b a > b"));
-            assert!(!told.iter().any(|chain| chain.ends_with('b')), "{kind}: {told:?}");
+            let shown = shown_of(&format!("{CONV} {kind} a conv > a; Bias b a > b"));
+            assert!(!shown.iter().any(|chain| chain.ends_with('b')), "{kind}: {shown:?}");
         }
     }
 
     #[test]
     fn the_signs_that_a_relu_in_place_needs_stay() {
-        assert_eq!(told_of(&format!("{CONV} ReLU r conv > r; BatchNorm bn r > bn")), ["conv: r"]);
-        assert_eq!(told_of(&format!("{CONV} ReLU r conv > r; Dropout d r > d; ReLU q d > q")), ["conv: r d q"]);
-        assert!(told_of(&format!("{CONV} ReLU r conv > conv; Scale s conv > s")).is_empty());
+        assert_eq!(shown_of(&format!("{CONV} ReLU r conv > r; BatchNorm bn r > bn")), ["conv: r"]);
+        assert_eq!(shown_of(&format!("{CONV} ReLU r conv > r; Dropout d r > d; ReLU q d > q")), ["conv: r d q"]);
+        assert!(shown_of(&format!("{CONV} ReLU r conv > conv; Scale s conv > s")).is_empty());
     }
 
     #[test]
     fn other_types_are_not_advised_about() {
         for kind in ["LRN", "Softmax", "Eltwise", "Power", "BNLL", "Log", "AbsVal", "Reshape", "MyReLU", "Clip"] {
-            assert!(told_of(&format!("{CONV} {kind} a conv > a")).is_empty(), "{kind}");
+            assert!(shown_of(&format!("{CONV} {kind} a conv > a")).is_empty(), "{kind}");
         }
-        assert!(told_of(&format!("{CONV} Input x > x; Scale s conv x > s")).is_empty());
+        assert!(shown_of(&format!("{CONV} Input x > x; Scale s conv x > s")).is_empty());
     }
 
     #[test]
@@ -281,17 +281,17 @@ mod tests {
     #[test]
     fn a_layer_must_allow_it_in_every_net() {
         let (one, other) = (format!("{CONV} ReLU r conv > r"), format!("{CONV} Sigmoid s conv > s; ReLU r s > r"));
-        assert_eq!(told(&[&one, &one]), ["conv: r"]);
-        assert_eq!(told(&[&one, &other]), ["conv: s"]);
+        assert_eq!(shown(&[&one, &one]), ["conv: r"]);
+        assert_eq!(shown(&[&one, &other]), ["conv: s"]);
         assert_eq!(
-            told(&[
+            shown(&[
                 &format!("{CONV} BatchNorm b conv > b; ReLU r b > r"),
                 &format!("{CONV} BatchNorm b conv > conv; ReLU r conv > r")
             ]),
             ["conv: b r"]
         );
         let already = format!("{CONV} ReLU r conv > conv");
-        assert_eq!(told(&[&one, &already, "Input x > x"]), ["conv: r"]);
+        assert_eq!(shown(&[&one, &already, "Input x > x"]), ["conv: r"]);
     }
 
     #[test]

@@ -225,9 +225,9 @@ fn a_time_that_was_not_measured_is_called_so_and_a_sum_over_threads_too() {
         ..at(1100, 5, What::Started { to: Side::Host, bytes, path: Path::Pinned, copy: 1 })
     });
     let text = text_of(finished(gathering, ended(MIB, 2_000_000_000)), Shown { details: true, fit: None });
-    let told =
+    let shown =
         "2 copies (6.0 MiB) took 500.0 ms: 25.0 % of the 2.0 s of the run, summed over 2 threads; copies on streams: 1";
-    assert!(text.replace('\n', " ").contains(&format!("{told} (3.0 MiB), time not measured")), "{text}");
+    assert!(text.replace('\n', " ").contains(&format!("{shown} (3.0 MiB), time not measured")), "{text}");
     assert!(
         text.contains("peak 148.0 MiB of blobs; the process 1.0 MiB: not all of the blobs' memory was ever used\n"),
         "{text}"
@@ -254,7 +254,7 @@ fn advice_is_told_where_it_saves_a_thousandth_of_the_peak_with_what_has_to_be_ch
 }
 
 /// A convolution whose next layers could be in place, in training.
-fn apart() -> Gathering {
+fn not_shared() -> Gathering {
     let mut gathering = net();
     for (object, name) in
         [(640, "norm output"), (704, "norm output gradient"), (768, "relu output"), (832, "relu output gradient")]
@@ -269,7 +269,7 @@ fn apart() -> Gathering {
 
 #[test]
 fn layers_that_could_be_in_place_are_told_with_what_to_write_and_the_types_of_layers_with_what_they_hold() {
-    let text = screen(finished(apart(), ended(300 * MIB, 1_000_000_000)));
+    let text = screen(finished(not_shared(), ended(300 * MIB, 1_000_000_000)));
     assert!(
         text.contains("\n\nmemory at the peak, by type of layer\n   128.0 MiB  46.4 %  Convolution, 1 layer\n"),
         "{text}"
@@ -310,6 +310,6 @@ fn the_details_have_the_account_and_all_holders() {
         "         8 B   0.0 %  small 19",
         "  pageable memory from the system                   24   148.0 MiB        240 ns",
     ] {
-        assert!(text.lines().any(|told| told == line), "{line:?} is not in\n{text}");
+        assert!(text.lines().any(|shown| shown == line), "{line:?} is not in\n{text}");
     }
 }

@@ -124,14 +124,14 @@ mod tests {
         assert_eq!(followed.len(), 1, "the calm one is not followed");
         let reported = read::folder(folder, followed).unwrap();
         let alone = read::file(folder).unwrap();
-        let told = |trace: &crate::report::facts::Trace| {
+        let shown = |trace: &crate::report::facts::Trace| {
             trace
                 .processes
                 .iter()
                 .map(|process| (process.id, process.account.memory(Kind::Pageable).live))
                 .collect::<Vec<_>>()
         };
-        assert_eq!((told(&reported), reported.notes.len()), (vec![(6, 0), (7, 4096)], 0), "{:?}", reported.notes);
-        assert_eq!((told(&alone), alone.notes.len()), (vec![(6, 0), (7, 0)], 1), "{:?}", alone.notes);
+        assert_eq!((shown(&reported), reported.notes.len()), (vec![(6, 0), (7, 4096)], 0), "{:?}", reported.notes);
+        assert_eq!((shown(&alone), alone.notes.len()), (vec![(6, 0), (7, 0)], 1), "{:?}", alone.notes);
     }
 }

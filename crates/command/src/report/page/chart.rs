@@ -294,14 +294,14 @@ mod tests {
 
     #[test]
     fn a_height_has_two_to_four_round_amounts_and_zero() {
-        let told = |scale: Scale, top| {
-            let told = |(height, shown): &(f64, String)| format!("{shown} {:.0}", height * 100.0);
-            scale.marks(top).iter().map(told).collect::<Vec<_>>().join(", ")
+        let shown = |scale: Scale, top| {
+            let shown = |(height, shown): &(f64, String)| format!("{shown} {:.0}", height * 100.0);
+            scale.marks(top).iter().map(shown).collect::<Vec<_>>().join(", ")
         };
-        assert_eq!(told(Scale::Bytes, 56_413_388), "0 B 0, 16 MiB 30, 32 MiB 59, 48 MiB 89");
-        assert_eq!(told(Scale::Bytes, 1), "0 B 0, 1 B 100");
-        assert_eq!(told(Scale::Time, 5_000_000), "0 ns 0, 2 ms 40, 4 ms 80");
-        assert_eq!(told(Scale::Rate(1_000_000), 3 << 20), "0 B/s 0, 1 GiB/s 34, 2 GiB/s 68");
+        assert_eq!(shown(Scale::Bytes, 56_413_388), "0 B 0, 16 MiB 30, 32 MiB 59, 48 MiB 89");
+        assert_eq!(shown(Scale::Bytes, 1), "0 B 0, 1 B 100");
+        assert_eq!(shown(Scale::Time, 5_000_000), "0 ns 0, 2 ms 40, 4 ms 80");
+        assert_eq!(shown(Scale::Rate(1_000_000), 3 << 20), "0 B/s 0, 1 GiB/s 34, 2 GiB/s 68");
         for top in [1, 2, 3, 7, 1000, u64::MAX] {
             for scale in [Scale::Bytes, Scale::Time, Scale::Rate(7), Scale::Rate(u64::MAX)] {
                 assert!((1..=5).contains(&scale.marks(top).len()), "{top}");

@@ -111,14 +111,14 @@ fn arena(html: &mut Html, process: &Process) {
         let Some((place, fullest)) = fullest.filter(|(_, step)| step.bytes(kind) > 0) else { continue };
         let peak = fullest.bytes(kind);
         html.markup("<figure class=\"arena\"><figcaption><h3>Shared memory by layer</h3><p>").markup(name);
-        html.markup(" memory of the arena that was in use while each layer was executed, in the order of a pass: at most <span data-fact=\"lent.");
+        html.markup(" memory of the arena that was in use while each layer was executed, in the order of a pass: at most <span data-fact=\"in_use.");
         html.markup(key).markup("\" data-v=\"").text(peak).markup("\">").text(Size(peak)).markup("</span>, in ");
         html.text(format_args!("{}, {}", fullest.layer, fullest.pass));
         html.markup(". A block whose contents are no longer needed serves later layers.</p></figcaption>");
         html.markup("<div class=\"stack\"><div>");
         let mut bands: HashMap<&str, Band> = HashMap::new();
         for (place, step) in steps.iter().enumerate() {
-            for (who, bytes) in &step.lent[kind as usize] {
+            for (who, bytes) in &step.in_use[kind as usize] {
                 bands.entry(who).or_insert_with(|| Band::new(who, None, steps.len())).values[place] = *bytes;
             }
         }
@@ -129,7 +129,7 @@ fn arena(html: &mut Html, process: &Process) {
         for (place, step) in steps.iter().enumerate() {
             html.markup("<rect class=\"hint\" x=\"").text(place).markup("\" width=\"1\" height=\"").text(peak);
             html.markup("\"><title>").text(format_args!("{}, {}: {}", step.layer, step.pass, Size(step.bytes(kind))));
-            step.lent[kind as usize].iter().take(NAMED).for_each(|(who, bytes)| {
+            step.in_use[kind as usize].iter().take(NAMED).for_each(|(who, bytes)| {
                 html.text(format_args!("\n{who}: {}", Size(*bytes)));
             });
             html.markup("</title></rect>");
@@ -143,9 +143,10 @@ fn arena(html: &mut Html, process: &Process) {
         for step in steps {
             html.markup("<tr><th scope=\"row\" class=\"who\">").text(&step.layer).markup("</th><td>").markup(step.pass);
             html.markup("</td>").number(step.bytes(kind), Size(step.bytes(kind))).markup("<td>");
-            let lent = &step.lent[kind as usize];
-            let named: Vec<_> = lent.iter().take(NAMED).map(|(who, bytes)| format!("{who} {}", Size(*bytes))).collect();
-            html.text(named.join(", ")).markup(if lent.len() > NAMED { ", …" } else { "" }).markup("</td></tr>");
+            let in_use = &step.in_use[kind as usize];
+            let named: Vec<_> =
+                in_use.iter().take(NAMED).map(|(who, bytes)| format!("{who} {}", Size(*bytes))).collect();
+            html.text(named.join(", ")).markup(if in_use.len() > NAMED { ", …" } else { "" }).markup("</td></tr>");
         }
         html.markup("</tbody></table></div></details></figure>");
     }

@@ -130,14 +130,14 @@ mod tests {
 
     #[test]
     fn a_path_begins_with_the_outermost_frame() {
-        fn told(place: &str) -> Vec<&str> {
+        fn shown(place: &str) -> Vec<&str> {
             path(place).collect()
         }
-        assert_eq!(told("f, from g, from main (libcaffe.so.1)"), ["libcaffe.so.1", "main", "g", "f"]);
-        assert_eq!(told("f"), ["f"]);
-        assert_eq!(told("g(int) (a.out)"), ["a.out", "g(int)"]);
-        assert_eq!(told(""), [""]);
-        assert_eq!(told(&"f, from ".repeat(100_000)).len(), DEPTH);
+        assert_eq!(shown("f, from g, from main (libcaffe.so.1)"), ["libcaffe.so.1", "main", "g", "f"]);
+        assert_eq!(shown("f"), ["f"]);
+        assert_eq!(shown("g(int) (a.out)"), ["a.out", "g(int)"]);
+        assert_eq!(shown(""), [""]);
+        assert_eq!(shown(&"f, from ".repeat(100_000)).len(), DEPTH);
     }
 
     #[test]
