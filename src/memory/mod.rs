@@ -12,6 +12,7 @@ pub(crate) mod limit;
 pub(crate) mod malloc;
 pub(crate) mod mapping;
 mod observed;
+pub(crate) mod trim;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

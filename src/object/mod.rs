@@ -20,7 +20,6 @@ pub(crate) mod report;
 pub(crate) mod set_data;
 pub(crate) mod sharing;
 pub mod table;
-pub(crate) mod trim;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

@@ -6,7 +6,7 @@ use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::What;
 
 use crate::error::{Cause, Error};
-use crate::object::trim;
+use crate::memory::trim;
 use crate::observe::recorder::{self, Subject};
 
 /// Gives back idle blocks and retries an allocation that failed with `error`. The final error is the first one.

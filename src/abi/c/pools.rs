@@ -7,7 +7,7 @@ use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::limit;
-use crate::object::trim;
+use crate::memory::trim;
 use crate::settings;
 
 /// A kind of memory.

@@ -10,8 +10,8 @@ use syncedmem_trace::event::Path;
 use crate::abi::arguments::{Grows, sized_out};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
+use crate::memory::trim;
 use crate::object::report::account;
-use crate::object::trim;
 
 /// Operations, their bytes and time. This structure never grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,13 +1,15 @@
+//! Idle memory by kind: how much there is, how much may be, and how it is given back.
+
 use syncedmem_core::kind::Kind;
 
+use super::arena;
+use super::arena::device::Devices;
+use super::cache;
+use super::cache::budget;
 use crate::cuda::context::current_device;
 use crate::cuda::driver_in_use;
-use crate::memory::arena;
-use crate::memory::arena::device::Devices;
-use crate::memory::cache;
-use crate::memory::cache::budget;
 
-/// Waits for the blocks' contexts, and returns the bytes that it gave back.
+/// Gives back all idle memory of a kind, after a wait for the blocks' contexts. Returns its bytes.
 pub fn trim(kind: Kind) -> u64 {
     give_back(kind, cache::device::give_back_all, Devices::All)
 }
