@@ -35,9 +35,9 @@ class Expected:
         # Nanoseconds by the kind of pass.
         self.passes: Counter[str] = Counter()
         self.held = Held()
-        # The step that a thread executes, the blocks of arenas, and the most that was lent in each step, by kind.
+        # The step that a thread executes, the blocks of arenas, and the most in use in each step, by kind.
         self.executing: dict[int, int] = {}
-        self.lent: dict[tuple[str, str], tuple[int, int]] = {}
+        self.arena: dict[tuple[str, str], tuple[int, int]] = {}
         self.steps: dict[int, Counter[str]] = {}
         happened = []
         for record in records_of_process:
@@ -62,7 +62,7 @@ class Expected:
             self._count(arguments, took)
         for kind in KINDS:
             self.facts[f"peak.{kind}"] = max((level[kind] for level in self.held.levels), default=0)
-            self.facts[f"lent.{kind}"] = max((step[kind] for step in self.steps.values()), default=0)
+            self.facts[f"arena.{kind}"] = max((step[kind] for step in self.steps.values()), default=0)
 
     def _sum(self, name: str, size: int, took: int) -> None:
         self.facts.update({f"{name}.count": 1, f"{name}.bytes": size, f"{name}.time": took})
@@ -102,12 +102,12 @@ class Expected:
         if what.get("what") == "step":
             self.executing[thread] = what["step"]
         elif what.get("origin") == "arena":
-            self.lent[block] = (thread, what["bytes"])
+            self.arena[block] = (thread, what["bytes"])
         elif what.get("what") == "freed":
-            self.lent.pop(block, None)
+            self.arena.pop(block, None)
         if thread in self.executing:
             now: Counter[str] = Counter()
-            for (_, kind), (of, size) in self.lent.items():
+            for (_, kind), (of, size) in self.arena.items():
                 now[kind] += size if of == thread else 0
             step = self.executing[thread]
             self.steps[step] = self.steps.get(step, Counter()) | now

@@ -27,7 +27,7 @@ PASSES = """[...document.querySelectorAll('.passes')].map((figure) => ({
     outlines: [...figure.querySelectorAll('path.area')].map((path) => path.getAttribute('d')).reverse(),
     titles: [...figure.querySelectorAll('path.area title')].map((title) => title.textContent).reverse()}))"""
 ARENAS = """[...document.querySelectorAll('.arena')].map((figure) => ({
-    process: Number(figure.closest('.process').dataset.process), kind: figure.querySelector('[data-fact]').dataset.fact.slice(5),
+    process: Number(figure.closest('.process').dataset.process), kind: figure.querySelector('[data-fact]').dataset.fact.slice(6),
     columns: figure.querySelector('svg').viewBox.baseVal.width, whole: figure.querySelector('path.area').getAttribute('d'),
     rows: [...figure.querySelectorAll('details tbody tr')].map((row) => Number(row.cells[2].dataset.v))}))"""
 FLAMES = """[...document.querySelectorAll('.flame')].map((flame) => {
@@ -130,11 +130,11 @@ class Figures:
             assert shown == self.expected[process].passes, f"{shown}, not {self.expected[process].passes}"
 
     def shared_memory_is_shown_by_layer(self) -> None:
-        """What the arena had lent in each step; a process that shares nothing has no such figure."""
+        """What was in use of the arena in each step; a process that shares nothing has no such figure."""
         self.browser.open(self.page, WIDE)
         figures = self.browser.value(ARENAS)
-        lent = {(process, kind) for process, each in self.expected.items() for step in each.steps.values() for kind in +step}
-        assert {(figure["process"], figure["kind"]) for figure in figures} == lent, f"{lent}"
+        shared = {(process, kind) for process, each in self.expected.items() for step in each.steps.values() for kind in +step}
+        assert {(figure["process"], figure["kind"]) for figure in figures} == shared, f"{shared}"
         for figure in figures:
             right = sorted(step[figure["kind"]] for step in self.expected[figure["process"]].steps.values())
             assert sorted(figure["rows"]) == right, f"{figure['rows']}, not {right}"

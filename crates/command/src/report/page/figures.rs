@@ -111,7 +111,7 @@ fn arena(html: &mut Html, process: &Process) {
         let Some((place, fullest)) = fullest.filter(|(_, step)| step.bytes(kind) > 0) else { continue };
         let peak = fullest.bytes(kind);
         html.markup("<figure class=\"arena\"><figcaption><h3>Shared memory by layer</h3><p>").markup(name);
-        html.markup(" memory of the arena that was in use while each layer was executed, in the order of a pass: at most <span data-fact=\"in_use.");
+        html.markup(" memory of the arena that was in use while each layer was executed, in the order of a pass: at most <span data-fact=\"arena.");
         html.markup(key).markup("\" data-v=\"").text(peak).markup("\">").text(Size(peak)).markup("</span>, in ");
         html.text(format_args!("{}, {}", fullest.layer, fullest.pass));
         html.markup(". A block whose contents are no longer needed serves later layers.</p></figcaption>");
