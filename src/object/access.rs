@@ -111,12 +111,12 @@ impl SyncedMemory {
             return None;
         }
         let step = step::step(Contents::Untouched, Operation::Access(access, Side::Host)).ok()?;
+        let word = Word::NEW.with(step.next).with_host(true, false);
         let address = host::allocate_small(bytes, step.fill == Fill::Zeros)?;
         // A closure, so that it is inlined: exceptions pass this frame, and a call that may unwind would have to release the lock.
         let publish = || {
             let is_first = self.load().is_untouched();
             if is_first {
-                let word = Word::NEW.with(step.next).with_host(true, false);
                 self.store(ObjectState { host: Some(address), device: None, word }, false);
             }
             is_first

@@ -86,7 +86,8 @@ impl Contents {
 }
 
 /// What `operation` does to an object with these contents, once no copy that it waits for is in flight.
-#[inline]
+// Inlined: a first touch knows its contents and its operation, so the compiler decides.
+#[inline(always)]
 pub const fn step(now: Contents, operation: Operation) -> Result<Step, Refusal> {
     let (fill, next) = match (operation, now) {
         (Operation::Access(Access::Read, _) | Operation::Push | Operation::Release(_), Contents::GivenUp) => {
