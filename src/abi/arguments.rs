@@ -1,6 +1,6 @@
 //! Checks of a C function's arguments.
 //!
-//! Each unsafe function relies on the C caller (see `abi`), who keeps the rules of "Pointers" in `syncedmem.h` as long as the
+//! Each unsafe function relies on the C caller (see `abi`), which keeps the rules of "Pointers" in `syncedmem.h` as long as the
 //! result is used.
 #![expect(unsafe_code, reason = "callers' pointers")]
 

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use syncedmem_core::head::{Access, Side};
 use syncedmem_trace::event::{Cause, What};
 
-use super::sharing::Reuse;
+use super::sharing::Executing;
 use super::table::{Blocking, Claimed};
 use super::{Detached, Entry, ObjectState, SyncedMemory, TABLE, reclaim, refused, start};
 use crate::copy::{self, Endpoints};
@@ -25,8 +25,8 @@ use crate::{cuda, settings};
 #[derive(Clone, Copy, Default)]
 pub(super) struct Source {
     pub pinned: bool,
-    /// An arena, for the layer that is executing.
-    pub reuse: Option<Reuse>,
+    /// The layer that executes, if the block may come from the thread's arena.
+    pub reuse: Option<Executing>,
 }
 
 impl SyncedMemory {
@@ -162,7 +162,7 @@ impl SyncedMemory {
 
     /// [`Self::with_host_block`] without the second try.
     #[inline]
-    pub(super) fn with_host_block_at_once(
+    fn with_host_block_at_once(
         &self,
         state: ObjectState,
         fill: Fill,
@@ -186,10 +186,7 @@ impl SyncedMemory {
             Ok(taken.inspect(|block| spoil(block.address, fill)))
         };
         // An arena's block is not page-locked: it is no destination of a copy from the device.
-        let reused = match reuse.filter(|_| state.device.is_none()) {
-            Some(reuse) => self.reused(reuse, Side::Host, fill, take)?,
-            None => None,
-        };
+        let reused = self.reused(reuse.filter(|_| state.device.is_none()), Side::Host, fill, take)?;
         let host::HostMemory { address, owned, pinned } = match reused {
             Some(block) => block,
             None => host::allocate(request(fill)).inspect(|block| spoil(block.address, fill))?,
@@ -217,7 +214,7 @@ impl SyncedMemory {
     }
 
     /// [`Self::with_device_block`] without the second try.
-    pub(super) fn with_device_block_at_once(
+    fn with_device_block_at_once(
         &self,
         driver: &cuda::driver::Driver,
         state: ObjectState,
@@ -230,13 +227,8 @@ impl SyncedMemory {
             return Ok((state, Detached::default()));
         }
         host::check_size(bytes, Side::Device)?;
-        let reused = match from.reuse {
-            Some(reuse) => self.reused(reuse, Side::Device, fill, |fill, place| {
-                device::take_from_arena(driver, bytes, fill, self.address(), place)
-            })?,
-            None => None,
-        };
-        let block = match reused {
+        let take = |fill, place| device::take_from_arena(driver, bytes, fill, self.address(), place);
+        let block = match self.reused(from.reuse, Side::Device, fill, take)? {
             Some(block) => block,
             None => device::allocate(driver, bytes, fill, self.address())?,
         };

@@ -1,4 +1,4 @@
-#![expect(unsafe_code, reason = "a host block is lent as a slice")]
+#![expect(unsafe_code, reason = "a host block becomes a slice")]
 
 use syncedmem_core::head::{Access, Side};
 use syncedmem_trace::event::What;

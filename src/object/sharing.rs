@@ -60,13 +60,6 @@ impl Executing {
     }
 }
 
-/// The place in the thread's arena for the block of the layer that is executing.
-#[derive(Clone, Copy)]
-pub(super) struct Reuse {
-    place: Place,
-    zeroed: bool,
-}
-
 impl SyncedMemory {
     /// Lets the object take its memory from the thread's arena, if nothing has touched it yet. `gone` is the sentence of the error of a
     /// read after the contents are given up. Returns whether the object is shared.
@@ -185,11 +178,13 @@ impl SyncedMemory {
         }
     }
 
-    /// Returns the place in the thread's arena for an access that needs work, if the object is shared and a layer makes the access. Any
-    /// other access ends the sharing, and so does one that needs what an arena lacks.
+    /// Decides for an access that needs work whether its block may come from the thread's arena: if the object is shared and a layer
+    /// makes the access. Any other access ends the sharing, and so does one that needs what an arena lacks.
     #[cold]
-    pub(super) fn reuse(&self, access: Access, side: Side) -> Result<Option<Reuse>, Error> {
-        let Some(place) = self.with_share(|share| share.place)? else { return Ok(None) };
+    pub(super) fn reuse(&self, access: Access, side: Side) -> Result<Option<Executing>, Error> {
+        if !self.is_shared()? {
+            return Ok(None);
+        }
         let (executing, contents) = (Executing::now(), self.state()?.contents());
         let is_served = executing != Executing::Nothing;
         if contents == Contents::GivenUp && !(is_served && access != Access::Read) {
@@ -201,24 +196,25 @@ impl SyncedMemory {
             return Ok(None);
         }
         // An arena on the host is not page-locked. In GPU mode few layers need any host memory.
-        if side == Side::Host && (settings::pins() == Some(true) || caffe::is_gpu(false)) {
-            return Ok(None);
-        }
-        Ok(Some(Reuse { place, zeroed: executing == Executing::LayerWithZeros }))
+        let is_pinned = || settings::pins() == Some(true) || caffe::is_gpu(false);
+        Ok(Some(executing).filter(|_| side == Side::Device || !is_pinned()))
     }
 
-    /// Returns a block that `lend` takes from the thread's arena. If there is none, the sharing of the object ends.
-    #[cold]
+    /// Returns a block that `take` gets from the thread's arena. `None` if the object is not shared; if the arena has no block, the
+    /// sharing ends. The caller has claimed the object.
     pub(super) fn reused<B>(
         &self,
-        Reuse { place, zeroed }: Reuse,
+        layer: Option<Executing>,
         side: Side,
         fill: Fill,
-        lend: impl FnOnce(Fill, Place) -> Result<Option<B>, Error>,
+        take: impl FnOnce(Fill, Place) -> Result<Option<B>, Error>,
     ) -> Result<Option<B>, Error> {
-        // A layer that writes all of its memory needs no zeros.
-        let fill = if fill == Fill::Zeros && !zeroed { Fill::Undefined } else { fill };
-        let block = lend(fill, place)?;
+        let Some(layer) = layer else { return Ok(None) };
+        // Another thread may have ended the sharing before the claim.
+        let Some(place) = self.with_share(|share| share.place)? else { return Ok(None) };
+        // `Layer` writes all of its memory, and needs no zeros.
+        let fill = if fill == Fill::Zeros && layer == Executing::Layer { Fill::Undefined } else { fill };
+        let block = take(fill, place)?;
         self.with_entry(|entry| match (&mut entry.share, &block) {
             (Some(share), Some(_)) => {
                 if fill != Fill::Copy {

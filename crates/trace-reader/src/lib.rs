@@ -1,6 +1,6 @@
 //! Reads recordings, one file for each process, as [`Item`]s in the order of time. A [`Reader`] reads a recording and its
 //! family, process by process; a [`Stream`] reads one recording, also while its process writes it. A [`ledger::Ledger`]
-//! keeps the objects and sums up who holds memory. Any bytes are read without a panic, and with memory in proportion to the
+//! keeps the objects and adds up the memory of each owner. Any bytes are read without a panic, and with memory in proportion to the
 //! file's size.
 
 #![forbid(unsafe_code)]
