@@ -26,7 +26,7 @@ __attribute__((noinline)) void touch(const Library& library, void* object, std::
 
 // The dump's name says what was counted. The difference between two lengths excludes what happens once.
 void count(const Library& library, const std::string& title, const std::string& state, std::size_t bytes) {
-  // Without this, the blocks begin on a page, which is true of one in 256 of malloc's blocks; freeing those takes longer.
+  // This block shifts the others off the start of a page, where only one in 256 of malloc's blocks begins: freeing those takes longer.
   void* const shift = std::malloc(1000);
   // The library's table has 128 shards by address: one of two neighbours has another shard than the object of the state.
   alignas(64) char places[2][64];

@@ -28,7 +28,7 @@ thread_local! {
 pub struct Inside {
     call: Box<Call>,
     before: Option<NonNull<Call>>,
-    /// For `Init`, whether the thread was making another net before.
+    /// Whether the thread was making another net before this `Init`.
     was_making: Option<bool>,
 }
 

@@ -139,7 +139,7 @@ pub fn executing(what: u32, step: u64) -> u32 {
     EXECUTING.find().map_or(0, |executing| unsafe { executing(what, step) })
 }
 
-/// For the host and for devices: bytes that the arenas needed, the most that were used at once, and the most that the shared objects would
+/// Figures of the host and of devices: bytes that the arenas needed, the most that were used at once, and the most that the shared objects would
 /// have had at once without sharing. Also the addresses of the sentences of objects that were touched outside of layers.
 pub fn figures() -> ([[u64; 3]; 2], Vec<usize>) {
     function!(SHARING: fn(*mut [[u64; 3]; 2], *mut usize, usize) -> usize, c"_ZN9syncedmem7sharingEPmS0_m");

@@ -210,7 +210,7 @@ impl OfNet {
                 set_name(object, &format!("{name} {which}{gradient}"))?;
                 set_items(object, items(blob, batch))?;
             }
-            // Without the batch, the walk sets the items later.
+            // The walk sets the items later if the batch is not known yet.
             if batch > 0 {
                 self.outputs.insert(blob.address(), memory.map(|object| object.address()));
             }

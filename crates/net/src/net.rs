@@ -93,7 +93,7 @@ pub struct Layer {
     /// The type if the class is Caffe's own, or empty.
     pub caffes_kind: &'static str,
     pub bottoms: Vec<usize>,
-    /// For each bottom, whether the layer writes its diff.
+    /// Whether the layer writes the diff of each bottom.
     pub propagates: Vec<bool>,
     pub tops: Vec<usize>,
 }
@@ -158,7 +158,7 @@ impl Net {
         let blob_names = addresses.zip(blob_names).collect();
         let objects = self.read(self.of.layers)?.iter().zip(names);
         let inputs_and_outputs = self.read(self.of.bottoms)?.iter().zip(self.read(self.of.tops)?);
-        // Without this accessor, no layer is assumed to write a diff.
+        // If Caffe lacks this accessor, no layer counts as writing a diff.
         let propagates = self.of.propagates.and_then(|get| self.read(get)).unwrap_or_default();
         // Each class is looked up once per net, a program's own too.
         let mut classes: HashMap<usize, Option<Class>> = HashMap::new();
@@ -186,7 +186,7 @@ impl Net {
         Some(Structure { layers, blob_names })
     }
 
-    /// For each layer, whether it has no inputs, and its outputs.
+    /// Each layer's outputs, and whether it has no inputs.
     fn outputs_by_layer(self) -> Option<impl Iterator<Item = Option<(bool, &'static [*const c_void])>>> {
         let (tops, bottoms) = (self.read(self.of.tops)?, self.read(self.of.bottoms)?);
         Some(tops.iter().zip(bottoms).map(|(tops, bottoms)| Some((blobs(bottoms)?.is_empty(), blobs(tops)?))))

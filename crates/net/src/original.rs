@@ -1,6 +1,6 @@
 //! The originals of the functions that this library wraps, and the choice between several Caffes.
 //!
-//! Without this library, a call would go to the definition to which the dynamic linker bound the caller: the first in the global scope when
+//! If this library were absent, the dynamic linker would have bound the caller to another definition: the first in the global scope when
 //! the caller was loaded, or else the one in the caller's file or its dependencies. A Caffe that calls its own functions directly would
 //! call its own.
 #![expect(unsafe_code, reason = "Caffes that are never freed are referred to by address")]

@@ -13,7 +13,7 @@ use crate::{library, naming};
 pub struct Estimate {
     /// The plan for `all`.
     plan: Vec<Placed>,
-    /// For each of these, whether `gradients` would share it, too.
+    /// Whether `gradients` would share each of these, too.
     with_gradients: Vec<bool>,
     /// The outputs of layers without inputs.
     sources: Vec<Blob>,

@@ -2,7 +2,7 @@
 //!
 //! At the end of `Net::Init` the net is read, [`plan`] finds the call after which each blob's contents are no longer needed, and each layer
 //! of the plan gets a [`shim`] that discards them. libsyncedmem excludes an object from sharing that is touched outside of layers' calls.
-//! Without the setting the plan gives an [`estimate`] of what sharing would save.
+//! The plan gives an [`estimate`] of what sharing would save if the setting is off.
 #![expect(unsafe_code, reason = "layers are wrapped")]
 
 mod estimate;

@@ -30,7 +30,7 @@ pub enum Call {
 pub struct Layer<'a> {
     pub kind: &'a str,
     pub bottoms: Vec<usize>,
-    /// For each bottom, whether `Backward` writes its diff.
+    /// Whether `Backward` writes the diff of each bottom.
     pub propagates: Vec<bool>,
     pub tops: Vec<usize>,
     /// The layer's blobs that are neither parameters nor tops.
@@ -45,7 +45,7 @@ pub struct Shared {
     pub layer: usize,
     /// After these calls the contents are no longer needed.
     pub ends: Vec<Call>,
-    /// For each end, the call that is expected to write the contents first.
+    /// The call that is expected to write the contents first, for each of the ends.
     pub begins: Vec<Call>,
     /// The first of the blobs that have the same memory.
     pub group: usize,
