@@ -11,7 +11,7 @@ use super::call::entry;
 use crate::memory::arena::device::Place;
 use crate::memory::arena::{self, Figures};
 use crate::object::SyncedMemory;
-use crate::object::sharing::{Executing, share};
+use crate::object::sharing::{Executing, parked, share};
 use crate::observe::{recorder, trace};
 
 /// `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: records a pass that ends now, if
@@ -53,12 +53,40 @@ pub unsafe extern "C" fn share(object: NonNull<SyncedMemory>, gone: *const c_cha
     is_shared
 }
 
-/// `syncedmem::place(SyncedMemory*, unsigned long offset, unsigned long whole)`: sets the offset in its arena, in bytes, of
-/// a shared object's next block, which is used if that place is free then, and the bytes that the whole plan needs.
-#[unsafe(export_name = "_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEmm")]
-pub unsafe extern "C" fn place(object: NonNull<SyncedMemory>, offset: usize, whole: usize) {
+/// `syncedmem::place(SyncedMemory*, const unsigned long* numbers)`: sets the offsets in its arena, in bytes, of a shared object's next new
+/// block, of its block after its contents were parked, and of the parked contents; then the bytes of these, and those that the whole plan
+/// needs. A place is used if it is free then.
+#[unsafe(export_name = "_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEPKm")]
+pub unsafe extern "C" fn place(object: NonNull<SyncedMemory>, numbers: NonNull<[usize; 5]>) {
+    // SAFETY: libsyncedmem_net.so passes an array of five.
+    let [first, again, stored, bytes, whole] = unsafe { numbers.read() };
+    let [first, again, stored] = [first, again, stored].map(|offset| Place { offset: Some(offset), whole });
     // SAFETY: libsyncedmem_net.so passes an object of a net that lives.
-    entry!(|| unsafe { object.as_ref() }.place(Place { offset: Some(offset), whole })?);
+    entry!(|| unsafe { object.as_ref() }.place([first, again], (stored, bytes))?);
+}
+
+/// `syncedmem::park(SyncedMemory*, const SyncedMemory* const* twins, unsigned long count, unsigned long rows)`: parks the contents, if the
+/// object is shared and that saves memory. The twins may have the same contents: in each of so many rows a row of each twin, one after the
+/// other. Returns the bytes that the contents take; -1: they are not parked.
+#[unsafe(export_name = "_ZN9syncedmem4parkEPN5caffe12SyncedMemoryEPKPKS1_mm")]
+pub unsafe extern "C" fn park(
+    object: NonNull<SyncedMemory>,
+    twins: *const NonNull<SyncedMemory>,
+    count: usize,
+    rows: usize,
+) -> isize {
+    let mut taken = -1;
+    entry!(|| {
+        // SAFETY: libsyncedmem_net.so passes an array of so many objects of a net that lives.
+        let twins = (0..count).map(|at| unsafe { twins.add(at).read().as_ref() });
+        // SAFETY: libsyncedmem_net.so passes an object of a net that lives.
+        let object = unsafe { object.as_ref() };
+        // SAFETY: only layers had pointers to the object's memory, and the caller says that none uses them any more.
+        if let Some(bytes) = unsafe { object.park(twins, rows) }? {
+            taken = bytes as isize;
+        }
+    });
+    taken
 }
 
 /// `syncedmem::written(SyncedMemory*, unsigned long bytes)`: sets how many bytes of a shared object's memory layers write from
@@ -92,16 +120,18 @@ pub extern "C" fn executing(what: u32, step: u64) -> u32 {
 
 /// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long most)`: writes to
 /// `figures`, for the host and then for devices, the bytes that the arenas needed, the most that were in use at once, and the most
-/// that the shared objects would have had at once. Writes at most `most` sentences of objects that were touched from outside of
+/// that the shared objects would have had at once; then, of the moment when most bytes were parked, these bytes, those that they took, and
+/// the numbers of twins, of runs, and of contents encoded by their zeros. Writes at most `most` sentences of objects that were touched from outside of
 /// layers to `touched`; returns their number.
 #[unsafe(export_name = "_ZN9syncedmem7sharingEPmS0_m")]
-pub unsafe extern "C" fn sharing(figures: NonNull<[[u64; 3]; 2]>, touched: NonNull<usize>, most: usize) -> usize {
+pub unsafe extern "C" fn sharing(figures: NonNull<[u64; 11]>, touched: NonNull<usize>, most: usize) -> usize {
     let ([host, device], sentences) = share::figures();
     let (of_host, of_devices) = (arena::host::figures(), arena::device::figures());
-    let both = [(of_host, host), (of_devices, device)]
+    let [[a, b, c], [d, e, f]] = [(of_host, host), (of_devices, device)]
         .map(|(Figures { needed, most_in_use, .. }, would_be)| [needed, most_in_use, would_be]);
-    // SAFETY: libsyncedmem_net.so passes two arrays of three.
-    unsafe { figures.write(both) };
+    let [g, h, i, j, k] = parked::figures();
+    // SAFETY: libsyncedmem_net.so passes an array of eleven.
+    unsafe { figures.write([a, b, c, d, e, f, g, h, i, j, k]) };
     let sentences = sentences.take(most).enumerate();
     sentences.fold(0, |_, (at, sentence)| {
         // SAFETY: libsyncedmem_net.so passes an array of `most`.

@@ -8,10 +8,12 @@ use syncedmem_core::head::{Access, Side};
 use syncedmem_trace::event::{Cause, What};
 
 use super::sharing::Executing;
+use super::sharing::share::Share;
 use super::table::{Blocking, Claimed};
 use super::{Detached, Entry, ObjectState, SyncedMemory, TABLE, reclaim, refused, start};
 use crate::copy::{self, Endpoints};
 use crate::error::Error;
+use crate::memory::arena::host::Gap;
 use crate::memory::{device, host};
 use crate::observe::recorder;
 use crate::platform::sync::Ordering;
@@ -64,7 +66,14 @@ impl SyncedMemory {
             cuda::driver()?;
         }
         start();
-        let reuse = if flags::has(SHARING) { self.reuse(access, side)? } else { None };
+        let reuse = if flags::has(SHARING) {
+            if let Some(unread) = self.unread(access)? {
+                return Ok(unread.as_ptr());
+            }
+            self.reuse(access, side)?
+        } else {
+            None
+        };
         if side == Side::Host {
             if let Some(address) = self.first_touch(access) {
                 return Ok(address);
@@ -83,6 +92,12 @@ impl SyncedMemory {
         }
         let _context = cuda::context::Operation::begin();
         let operation = Operation::Access(access, side);
+        if flags::has(SHARING) {
+            self.bring_back(&claim, Source { pinned, reuse })?;
+            if access != Access::Read {
+                self.separate(&claim)?;
+            }
+        }
         let (now, _) = self.step(operation)?;
         if claim.in_flight.is_some_and(|copy| step::waits(now.contents(), copy.to, operation)) {
             self.finish(&mut claim)?;
@@ -99,7 +114,8 @@ impl SyncedMemory {
         let contents = now.contents();
         let has_nothing_to_do = step::step(contents, operation) == Ok(Step { fill: Fill::Nothing, next: contents });
         let waits = entry.in_flight.is_some_and(|copy| step::waits(contents, copy.to, operation));
-        (has_nothing_to_do && !waits).then(|| now.pointer(side))
+        let separates = access != Access::Read && entry.share.as_ref().is_some_and(Share::is_lent);
+        (has_nothing_to_do && !waits && !separates).then(|| now.pointer(side))
     }
 
     /// Makes the first access to a small object on the host, while no flag is set. It needs no claim: if two threads allocate at
@@ -182,7 +198,7 @@ impl SyncedMemory {
         let request =
             |fill| host::Request { bytes, zeroed: fill == Fill::Zeros, pinned, aligned: false, owner: self.address() };
         let take = |fill, place| {
-            let taken = host::take_from_arena(request(fill), place);
+            let taken = host::take_from_arena(request(fill), place, Gap::Any);
             Ok(taken.inspect(|block| spoil(block.address, fill)))
         };
         // An arena's block is not page-locked: it is no destination of a copy from the device.

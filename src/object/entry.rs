@@ -1,7 +1,9 @@
 //! What the table keeps beside one object.
 
 use crate::object::dlpack::tensors::Tensors;
+use crate::object::sharing::parked::Parked;
 use crate::object::sharing::share::Share;
+use crate::platform::fallible_arc::FallibleArc;
 
 /// Distinguishes an object from an earlier one at the same address, which ended without a call to the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct Entry<F> {
     pub tensors: Tensors,
     /// `None`: the object is not shared.
     pub share: Option<Share>,
+    /// The contents, while they are parked.
+    pub parked: Option<FallibleArc<Parked>>,
 }
 
 /// No thread's `pthread_self()`.
@@ -41,6 +45,7 @@ impl<F> Entry<F> {
             in_flight: None,
             tensors: Tensors::default(),
             share: None,
+            parked: None,
         }
     }
 
@@ -50,7 +55,7 @@ impl<F> Entry<F> {
 
     /// Whether the entry outlives a claim.
     pub fn keeps(&self) -> bool {
-        self.in_flight.is_some() || self.share.is_some() || !self.tensors.is_empty()
+        self.in_flight.is_some() || self.share.is_some() || self.parked.is_some() || !self.tensors.is_empty()
     }
 
     /// Whether the entry belongs to the object that is now at its address. An entry that keeps anything has set the slow bit, unless a

@@ -10,6 +10,7 @@ use syncedmem_trace::event::{Noticed, What};
 
 use super::dlpack::exchange::end_imports;
 use super::dlpack::tensors::{Fate, Imports};
+use super::sharing::share::Share;
 use super::{Entry, SyncedMemory, TABLE};
 use crate::cuda;
 use crate::error::Error;
@@ -155,7 +156,9 @@ impl SyncedMemory {
         let mut is_over = true;
         let mut kept = entry.map(|entry| self.without_copy(entry, &mut is_over));
         let word = self.load();
-        let owned = self.owned(word);
+        let mut owned = self.owned(word);
+        let left = kept.as_mut().and_then(|entry| entry.share.as_mut()).and_then(Share::leave_block);
+        owned.host = owned.host.filter(|_| left.is_none());
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         if is_over {
             // SAFETY: the caller of this function guarantees Last use, and no copy uses the blocks.

@@ -34,9 +34,10 @@ use crate::observe::recorder::Subject;
 use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Interrupted, Ordering, locked_static, this_thread};
 use crate::settings;
-use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
+use crate::state::flags::{self, CHECKED, MAY_PIN, SHARING, UNSETTLED};
 use crate::state::step::{self, Contents, Operation, Refusal};
 use crate::state::word::Word;
+use access::Source;
 use object_state::{Detached, ObjectState};
 use table::{Blocking, Claimed, Identity, NoClaim, Table};
 
@@ -155,11 +156,17 @@ impl SyncedMemory {
         claim
     }
 
+    /// Claims the object for an operation that may change its block. Parked contents come back to the host.
     fn claim_always(&self) -> Result<Claim<'static>, Error> {
         if settings::checks_device() {
             self.check_device()?;
         }
-        self.claim(Blocking::Yes).map_err(refused)
+        let claim = self.claim(Blocking::Yes).map_err(refused)?;
+        if flags::has(SHARING) {
+            self.bring_back(&claim, Source::default())?;
+            self.separate(&claim)?;
+        }
+        Ok(claim)
     }
 
     fn publish(&self, claim: Claim<'_>, state: ObjectState) {
@@ -170,10 +177,13 @@ impl SyncedMemory {
     fn publish_with<R>(&self, claim: Claim<'_>, state: ObjectState, change: impl FnOnce(&mut Entry) -> R) -> R {
         let outcome = |entry: &mut Entry| {
             let result = change(entry);
-            self.store(state, entry.keeps() || state.contents() == Contents::GivenUp);
-            result
+            let contents = state.contents();
+            let unparked = if contents == Contents::Parked { None } else { entry.parked.take() };
+            self.store(state, entry.keeps() || contents == Contents::GivenUp);
+            (result, unparked)
         };
-        claim.publish(outcome, || self.identity())
+        // Outside of the lock, drops the contents that were parked before.
+        claim.publish(outcome, || self.identity()).0
     }
 
     /// Must be called under the lock of the object's shard, or before another thread knows the object.
@@ -210,7 +220,9 @@ impl SyncedMemory {
             (Refusal::Head, Operation::Push) => Error::NotAtCpu { head },
             (Refusal::Head, Operation::Pull) => Error::NothingToPull,
             (Refusal::Head, Operation::Release(side)) => Error::NotRedundant { side, head },
-            (Refusal::Head, Operation::Access(..) | Operation::Set(_) | Operation::Discard) => Error::Internal,
+            (Refusal::Head, Operation::Access(..) | Operation::Set(_) | Operation::Discard | Operation::Park) => {
+                Error::Internal
+            }
         }
     }
 

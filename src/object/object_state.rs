@@ -23,7 +23,9 @@ impl ObjectState {
     /// Decodes the word and the pointers. `SyncedMemory::state` has refused a word without a head.
     #[inline]
     pub fn contents(&self) -> Contents {
-        self.word.head().map_or(Contents::Untouched, |head| Contents::of(head, self.host.is_some()))
+        self.word
+            .head()
+            .map_or(Contents::Untouched, |head| Contents::of(head, self.host.is_some(), self.word.is_parked()))
     }
 
     #[inline]

@@ -7,9 +7,11 @@
 //! may touch it ([`Executing`]). Any other access may keep the address, so it ends the sharing: the object keeps the block it has.
 #![expect(unsafe_code, reason = "blocks are given back")]
 
+pub mod parked;
 pub mod share;
 
 use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 
 use syncedmem_core::head::{Access, Side};
@@ -22,7 +24,7 @@ use crate::cuda;
 use crate::error::Error;
 use crate::memory::arena;
 use crate::memory::arena::device::{Devices, Place};
-use crate::memory::device;
+use crate::memory::{device, host};
 use crate::platform::sync::Ordering;
 use crate::platform::text::warn_once;
 use crate::platform::thread_pointer::ThreadPointer;
@@ -41,12 +43,15 @@ pub enum Executing {
     Layer = 1,
     /// The layer gets blocks of zeros.
     LayerWithZeros = 2,
+    /// The layer asks for data that it does not read, as an Eltwise sum does in `Backward`.
+    LayerWithoutReads = 3,
 }
 
 static EXECUTING: ThreadPointer = ThreadPointer::new(None);
 
 impl Executing {
-    pub const ALL: [Executing; 3] = [Executing::Nothing, Executing::Layer, Executing::LayerWithZeros];
+    pub const ALL: [Executing; 4] =
+        [Executing::Nothing, Executing::Layer, Executing::LayerWithZeros, Executing::LayerWithoutReads];
 
     /// Sets the value for this thread, and returns the previous one.
     pub fn begin(self) -> Executing {
@@ -90,8 +95,9 @@ impl SyncedMemory {
         Ok(true)
     }
 
-    pub fn place(&self, place: Place) -> Result<(), Error> {
-        self.with_share(|share| share.place = place).map(|_| ())
+    /// Sets the places of the next new block, of the next block for contents that come back, and of contents that are parked, with its bytes.
+    pub fn place(&self, places: [Place; 2], stored: (Place, usize)) -> Result<(), Error> {
+        self.with_share(|share| (share.places, share.stored) = (places, stored)).map(|_| ())
     }
 
     /// Notes how many bytes layers write from now on, from the beginning of the object's memory: those of its blob's shape. If the
@@ -127,16 +133,19 @@ impl SyncedMemory {
     pub unsafe fn discard(&self) -> Result<(), Error> {
         self.head()?;
         flags::raise_if(true, SHARING);
-        let mut claim = self.claim_always()?;
+        let mut claim = self.claim(Blocking::Yes).map_err(refused)?;
         claim.with(|entry| entry.tensors.refuse(None))?;
         self.finish(&mut claim)?;
         let (now, step) = self.step(Operation::Discard)?;
         if step.next == now.contents() || self.size.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
-        let old = self.owned(now.word);
         let next = ObjectState::UNTOUCHED.with(step.next);
-        let imports = self.publish_with(claim, next, |entry| entry.tensors.take_imports());
+        let mut old = self.owned(now.word);
+        let (imports, left) = self.publish_with(claim, next, |entry| {
+            (entry.tensors.take_imports(), entry.share.as_mut().and_then(Share::leave_block))
+        });
+        old.host = old.host.filter(|_| left.is_none());
         // SAFETY: the object no longer refers to the blocks, and the caller of this function guarantees Dead.
         unsafe { old.free() };
         exchange::end_imports(imports);
@@ -165,7 +174,12 @@ impl SyncedMemory {
         if !share::is_any() {
             return Ok(());
         }
-        let Some(share) = self.with_entry(|entry| entry.share.take())?.flatten() else { return Ok(()) };
+        if !self.is_shared()? {
+            return Ok(());
+        }
+        let claim = self.claim_always()?;
+        let Some(share) = claim.with(|entry| entry.share.take()) else { return Ok(()) };
+        drop(claim);
         share.note_touched();
         if share.written == usize::MAX { Ok(()) } else { self.zero_from(share.written) }
     }
@@ -186,7 +200,7 @@ impl SyncedMemory {
             return Ok(None);
         }
         let (executing, contents) = (Executing::now(), self.state()?.contents());
-        let is_served = executing != Executing::Nothing;
+        let is_served = executing != Executing::Nothing && !(contents == Contents::Parked && side == Side::Device);
         if contents == Contents::GivenUp && !(is_served && access != Access::Read) {
             return Err(self.given_up());
         }
@@ -211,9 +225,10 @@ impl SyncedMemory {
     ) -> Result<Option<B>, Error> {
         let Some(layer) = layer else { return Ok(None) };
         // Another thread may have ended the sharing before the claim.
-        let Some(place) = self.with_share(|share| share.place)? else { return Ok(None) };
-        // `Layer` writes all of its memory, and needs no zeros.
-        let fill = if fill == Fill::Zeros && layer == Executing::Layer { Fill::Undefined } else { fill };
+        let comes_back = self.load().is_parked();
+        let Some(place) = self.with_share(|share| share.places[usize::from(comes_back)])? else { return Ok(None) };
+        // Other layers write all of their memory, and need no zeros.
+        let fill = if fill == Fill::Zeros && layer != Executing::LayerWithZeros { Fill::Undefined } else { fill };
         let block = take(fill, place)?;
         self.with_entry(|entry| match (&mut entry.share, &block) {
             (Some(share), Some(_)) => {
@@ -225,6 +240,16 @@ impl SyncedMemory {
             (share, _) => *share = None,
         })?;
         Ok(block)
+    }
+
+    /// For a layer that asks for data and does not read them, an address that stands for contents that have no block.
+    #[cold]
+    pub(super) fn unread(&self, access: Access) -> Result<Option<NonNull<c_void>>, Error> {
+        let asks = access == Access::Read && Executing::now() == Executing::LayerWithoutReads;
+        if !asks || !matches!(self.state()?.contents(), Contents::GivenUp | Contents::Parked) {
+            return Ok(None);
+        }
+        host::unread::address(self.size.load(Ordering::Relaxed)).map(Some)
     }
 
     pub(super) fn given_up(&self) -> Error {

@@ -229,6 +229,8 @@ fn enter<F>(entries: &mut Entries<F>, now: Identity) -> (&mut Entry<F>, Option<F
     // The end of a claim of the new entry wakes threads that wait for the old one.
     entry.has_waiters = old.has_waiters;
     entry.tensors.inherit(old.tensors);
+    // Its memory is never freed, because the caller holds the lock. Objects that share end by a call of the library.
+    std::mem::forget(old.parked);
     (entry, old.in_flight)
 }
 

@@ -53,6 +53,11 @@ impl<T> FallibleArc<T> {
         FallibleArc(unsafe { NonNull::new_unchecked(at.cast()) })
     }
 
+    /// Whether another owner has the value. The answer `false` lasts until this owner is cloned.
+    pub fn is_shared(&self) -> bool {
+        self.counted().owners.are_several()
+    }
+
     fn counted(&self) -> &Counted<T> {
         // SAFETY: the block lives while it has an owner, and `self` is one.
         unsafe { self.0.as_ref() }

@@ -15,6 +15,11 @@ impl Owners {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub fn are_several(&self) -> bool {
+        // Acquire: sees the effects of the owners that have left.
+        self.0.load(Ordering::Acquire) > 1
+    }
+
     /// Returns `true` if this was the last owner.
     pub fn leave(&self) -> bool {
         // Release: this owner's effects come before the end. Acquire: the last one sees them.

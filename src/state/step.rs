@@ -13,6 +13,8 @@ pub enum Contents {
     Both,
     /// They were discarded, with the blocks of both sides. Caffe's code, which asks the head alone, sees HEAD_AT_CPU.
     GivenUp,
+    /// The object's entry has them, encoded, and neither side has a block. Caffe's code sees HEAD_AT_CPU.
+    Parked,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub enum Operation {
     Set(Side),
     /// The contents are given up.
     Discard,
+    /// The contents are encoded, and the block is freed.
+    Park,
 }
 
 /// How the block of a side is filled before its pointer is handed out.
@@ -57,11 +61,12 @@ pub enum Refusal {
 }
 
 impl Contents {
-    /// Without a host block, HEAD_AT_CPU means that the contents were given up.
+    /// Without a host block, HEAD_AT_CPU means that the contents were parked or given up.
     #[inline]
-    pub const fn of(head: Head, has_host_block: bool) -> Contents {
+    pub const fn of(head: Head, has_host_block: bool, are_parked: bool) -> Contents {
         match head {
             Head::Uninitialized => Contents::Untouched,
+            Head::AtCpu if !has_host_block && are_parked => Contents::Parked,
             Head::AtCpu if !has_host_block => Contents::GivenUp,
             Head::AtCpu => Contents::At(Side::Host),
             Head::AtGpu => Contents::At(Side::Device),
@@ -74,14 +79,14 @@ impl Contents {
     pub const fn head(self) -> Head {
         match self {
             Contents::Untouched => Head::Uninitialized,
-            Contents::At(Side::Host) | Contents::GivenUp => Head::AtCpu,
+            Contents::At(Side::Host) | Contents::GivenUp | Contents::Parked => Head::AtCpu,
             Contents::At(Side::Device) => Head::AtGpu,
             Contents::Both => Head::Synced,
         }
     }
 
     pub const fn are_current(self, side: Side) -> bool {
-        !matches!(self, Contents::GivenUp) && self.head().is_current(side)
+        !matches!(self, Contents::GivenUp | Contents::Parked) && self.head().is_current(side)
     }
 }
 
@@ -89,6 +94,12 @@ impl Contents {
 // Inlined: a first touch knows its contents and its operation, so the compiler decides.
 #[inline(always)]
 pub const fn step(now: Contents, operation: Operation) -> Result<Step, Refusal> {
+    let now = match (operation, now) {
+        (Operation::Discard | Operation::Park, now) => now,
+        // They come back to the host before any other operation.
+        (_, Contents::Parked) => Contents::At(Side::Host),
+        (_, now) => now,
+    };
     let (fill, next) = match (operation, now) {
         (Operation::Access(Access::Read, _) | Operation::Push | Operation::Release(_), Contents::GivenUp) => {
             return Err(Refusal::GivenUp);
@@ -112,6 +123,8 @@ pub const fn step(now: Contents, operation: Operation) -> Result<Step, Refusal> 
         (Operation::Set(side), _) => (Fill::Nothing, Contents::At(side)),
         (Operation::Discard, Contents::Untouched) => (Fill::Nothing, now),
         (Operation::Discard, _) => (Fill::Nothing, Contents::GivenUp),
+        (Operation::Park, Contents::At(Side::Host)) => (Fill::Nothing, Contents::Parked),
+        (Operation::Park, _) => (Fill::Nothing, now),
     };
     Ok(Step { fill, next })
 }

@@ -1,5 +1,5 @@
-//! Bytes 24 to 31 of an object as one word. The head and three flags lie where BVLC's header has them. The bit for the slow path is
-//! in byte 31, which is padding in every layout of docs/caffe-abi.md.
+//! Bytes 24 to 31 of an object as one word. The head and three flags lie where BVLC's header has them. The bits for the slow path and for
+//! parked contents are in byte 31, which is padding in every layout of docs/caffe-abi.md.
 
 use syncedmem_core::head::{Access, Head, Side};
 
@@ -17,6 +17,7 @@ const HEAD: u64 = 0xFFFF_FFFF;
 const OWN_CPU: u64 = 1 << 32;
 const PINNED: u64 = 1 << 40;
 const OWN_GPU: u64 = 1 << 48;
+const PARKED: u64 = 1 << 62;
 const SLOW: u64 = 1 << 63;
 /// The number is no head's. Its low bits are those of UNINITIALIZED, so every access takes the slow path.
 const DESTROYED: u64 = 0xDEAD_5E30;
@@ -58,8 +59,9 @@ impl Word {
 
     /// For an object without a copy in flight: the slow bit is cleared.
     pub const fn with(self, contents: Contents) -> Word {
-        let rest = if self.is_untouched() { 0 } else { self.0 & !HEAD & !SLOW };
-        Word(rest | contents.head() as u64)
+        let rest = if self.is_untouched() { 0 } else { self.0 & !HEAD & !SLOW & !PARKED };
+        let parked = if matches!(contents, Contents::Parked) { PARKED } else { 0 };
+        Word(rest | parked | contents.head() as u64)
     }
 
     pub const fn with_host(self, owned: bool, pinned: bool) -> Word {
@@ -77,6 +79,10 @@ impl Word {
 
     pub const fn is_slow(self) -> bool {
         self.0 & SLOW != 0
+    }
+
+    pub const fn is_parked(self) -> bool {
+        self.0 & PARKED != 0
     }
 
     pub const fn fast(self) -> Word {

@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use super::given_up::{LAYER, discard, inner, shared, within};
+use super::given_up::{LAYER, discard, place, shared, within};
 use crate::support::pools::MIB;
 use crate::support::*;
-use syncedmem::abi::net;
 
 /// What another thread does during this thread's next such call.
 type Beside = (Call, fn());
@@ -74,7 +73,7 @@ unsafe extern "C" fn munmap(at: *mut c_void, bytes: usize) -> c_int {
 
 fn planned(bytes: usize, offset: usize, whole: usize) -> Object {
     let mut object = shared(bytes);
-    unsafe { net::place(inner(&mut object), offset, whole) };
+    place(&mut object, offset, whole);
     object
 }
 

@@ -1,6 +1,6 @@
 //! Blocks on the device that a thread's arena lends to the layers of a net.
 
-use super::given_up::{GONE, LAYER, LAYER_WITH_ZEROS, discard, inner, shared, within};
+use super::given_up::{GONE, LAYER, LAYER_WITH_ZEROS, discard, inner, place, shared, within};
 use crate::support::*;
 use syncedmem::abi::net;
 
@@ -10,7 +10,7 @@ const ROOM: usize = 100_096;
 
 fn planned(bytes: usize, offset: usize, whole: usize) -> Object {
     let mut object = shared(bytes);
-    unsafe { net::place(inner(&mut object), offset, whole) };
+    place(&mut object, offset, whole);
     object
 }
 

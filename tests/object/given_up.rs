@@ -36,6 +36,11 @@ pub fn discard(object: &mut Object) {
     unsafe { net::discard(inner(object)) };
 }
 
+pub fn place(object: &mut Object, offset: usize, whole: usize) {
+    let mut numbers = [offset, offset, 0, 0, whole];
+    unsafe { net::place(inner(object), NonNull::from(&mut numbers)) };
+}
+
 pub fn within<R>(what: u32, work: impl FnOnce() -> R) -> R {
     let before = net::executing(what, 0);
     let result = work();
@@ -183,7 +188,7 @@ fn a_layer_that_needs_zeros_is_lent_zeros() {
 #[test(alone)]
 fn a_block_lies_where_it_is_planned() {
     let (mut first, mut second) = (shared(1000), shared(1000));
-    unsafe { net::place(inner(&mut second), 1 << 16, 1 << 17) };
+    place(&mut second, 1 << 16, 1 << 17);
     let first = lend(&mut first);
     let second = lend(&mut second);
     assert_eq!(second.addr() - first.addr(), 1 << 16);

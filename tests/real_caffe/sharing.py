@@ -15,6 +15,7 @@ from tree import Finished
 
 # In the gate; sharing_nightly.py has thousands, and hundreds.
 NETS = 12
+SETTINGS = ("gradients", "all", "parked")
 SEQUENCES = 60
 
 
@@ -51,14 +52,14 @@ def layers_that_differ(checks: Checks, what: str, share: str, names: Path | None
 
 def every_type_of_layer_computes_the_same_on_shared_memory(checks: Checks) -> str:
     """each type of layer, tested and trained on shared memory that is lent full of NaN, computes the same, bit for bit"""
-    for what in ("test", "train"):
-        for share in ("gradients", "all"):
+    for what, shares in (("test", ("gradients", "all")), ("train", SETTINGS)):
+        for share in shares:
             different = layers_that_differ(checks, what, share)
             assert not different, f"{what} {share}: these differ: {different}"
-    return "gradients, all"
+    return ", ".join(SETTINGS)
 
 
-def random_nets(checks: Checks, first: int, count: int, shares: tuple[str, ...] = ("gradients", "all"), names: Path | None = None) -> list[str]:
+def random_nets(checks: Checks, first: int, count: int, shares: tuple[str, ...] = SETTINGS, names: Path | None = None) -> list[str]:
     """The seeds and settings of those nets that compute something else on shared memory."""
     with_seeds = ["random", str(first), str(count)]
     theirs = checks.python("pycaffe_layers.py", *with_seeds, ours=False, GLOG_minloglevel="2")
@@ -114,10 +115,10 @@ def random_sequences_compute_the_same(checks: Checks) -> str:
 
 def a_training_on_shared_memory_is_the_same(checks: Checks) -> str:
     """a training on shared memory, with its tests between, ends in the same model and solver state, byte for byte"""
-    for share in ("gradients", "all"):
+    for share in SETTINGS:
         ours = train(checks.caffe, checks.prepared, settings=sharing(checks, share))
         assert ours.files == checks.trained(False).files, f"{share}: the models differ"
-    return "gradients, all"
+    return ", ".join(SETTINGS)
 
 
 def what_is_gone_is_an_exception_that_says_what_to_do(checks: Checks) -> str:

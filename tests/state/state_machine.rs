@@ -5,9 +5,9 @@ use syncedmem::state::step::{Contents, Fill, Operation, Refusal, Step, step, wai
 use syncedmem_core::head::{Access, Head, Side};
 
 use Access::{Overwrite, Read, Write};
-use Contents::{At, Both, GivenUp, Untouched};
+use Contents::{At, Both, GivenUp, Parked, Untouched};
 use Fill::{Copy, Nothing, Undefined, Zeros};
-use Operation::{Discard, Pull, Push, Release, Set};
+use Operation::{Discard, Park, Pull, Push, Release, Set};
 use Side::{Device, Host};
 
 const CONTENTS: [Contents; 5] = [Untouched, At(Host), At(Device), Both, GivenUp];
@@ -24,7 +24,7 @@ fn access(access: Access, side: Side) -> Operation {
 #[test]
 fn every_operation_on_all_contents_follows_the_table_of_caffe_abi_md() {
     // In the order of CONTENTS.
-    let table: [(Operation, [Answer; 5]); 13] = [
+    let table: [(Operation, [Answer; 5]); 14] = [
         (
             access(Read, Host),
             [Ok((Zeros, At(Host))), Ok((Nothing, At(Host))), Ok((Copy, Both)), Ok((Nothing, Both)), GONE],
@@ -50,12 +50,19 @@ fn every_operation_on_all_contents_follows_the_table_of_caffe_abi_md() {
         (Set(Host), [Ok((Nothing, At(Host))); 5]),
         (Set(Device), [Ok((Nothing, At(Device))); 5]),
         (Discard, [Untouched, GivenUp, GivenUp, GivenUp, GivenUp].map(|next| Ok((Nothing, next)))),
+        (Park, [Untouched, Parked, At(Device), Both, GivenUp].map(|next| Ok((Nothing, next)))),
     ];
     for (operation, answers) in table {
         for (now, answer) in CONTENTS.into_iter().zip(answers) {
             let expected = answer.map(|(fill, next)| Step { fill, next });
             assert_eq!(step(now, operation), expected, "{operation:?} on {now:?}");
         }
+        let of_parked = match operation {
+            Discard => Ok(Step { fill: Nothing, next: GivenUp }),
+            Park => Ok(Step { fill: Nothing, next: Parked }),
+            _ => step(At(Host), operation),
+        };
+        assert_eq!(step(Parked, operation), of_parked, "parked contents come back to the host first: {operation:?}");
     }
 }
 
@@ -82,11 +89,12 @@ fn an_operation_waits_for_a_copy_in_flight_unless_it_touches_neither_of_its_bloc
 }
 
 #[test]
-fn contents_are_decoded_from_the_head_and_the_host_block_and_give_the_same_head() {
+fn contents_are_decoded_from_the_head_the_host_block_and_a_flag_and_give_the_same_head() {
     for now in CONTENTS {
-        assert_eq!(Contents::of(now.head(), now.are_current(Host)), now);
+        assert_eq!(Contents::of(now.head(), now.are_current(Host), false), now);
     }
-    assert!([Host, Device].iter().all(|&side| !GivenUp.are_current(side)));
+    assert_eq!(Contents::of(Parked.head(), false, true), Parked);
+    assert!([Host, Device].iter().all(|&side| !GivenUp.are_current(side) && !Parked.are_current(side)));
 }
 
 #[test]

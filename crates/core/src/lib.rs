@@ -6,6 +6,7 @@
 
 pub mod address_hash;
 pub mod date;
+pub mod encoding;
 pub mod head;
 pub mod interned;
 pub mod kind;

@@ -37,11 +37,11 @@ pub enum RunOption {
     Flag,
     /// The text stands for the value in help.
     Value(&'static str),
-    /// The option without a value sets the last one.
-    ValueOrLast(&'static str),
+    /// The option without a value sets the second text.
+    ValueOr(&'static str, &'static str),
 }
 
-use RunOption::{Flag, Value, ValueOrLast};
+use RunOption::{Flag, Value, ValueOr};
 use Values::{Bytes, OneOf, Seconds, Text};
 
 pub const ON_ERROR: Setting = Setting {
@@ -142,11 +142,11 @@ pub const JUNK_FILL: Setting = Setting {
 };
 pub const SHARE: Setting = Setting {
     variable: c"SYNCEDMEM_SHARE",
-    values: OneOf(&["off", "gradients", "all"]),
+    values: OneOf(&["off", "gradients", "all", "parked"]),
     does: "Reuse the memory of blobs that are no longer needed: in training the gradients of activations, and scratch inside of layers; or \
-        all, activations too",
+        all, activations too; or parked, all and what waits for Backward, which is encoded meanwhile",
     function: None,
-    option: ValueOrLast("WHAT"),
+    option: ValueOr("WHAT", "all"),
 };
 pub const KEEP: Setting = Setting {
     variable: c"SYNCEDMEM_KEEP",

@@ -60,6 +60,18 @@ impl Blob {
         (shape.iter().map(|&axis| i64::from(axis)).product(), first)
     }
 
+    /// The product of the axes before the first one in which the blobs differ; 1 if they are equal. If this blob is a concatenation that begins
+    /// with the other one, it has so many rows.
+    pub fn rows(self, other: Blob) -> Option<usize> {
+        let (own, other) = (self.shape()?, other.shape()?);
+        if own == other {
+            return Some(1);
+        }
+        let axes = own.iter().zip(other);
+        axes.take_while(|(one, other)| one == other)
+            .try_fold(1usize, |rows, (&axis, _)| rows.checked_mul(usize::try_from(axis).ok()?))
+    }
+
     /// A blob without axes may have no memory yet; then Caffe's accessors of memory end the process.
     pub fn has_axes(self) -> bool {
         !self.this.is_null() && self.shape().is_some_and(|shape| !shape.is_empty())
@@ -117,6 +129,31 @@ impl Object {
         let is_size = size.is_aligned() && is_readable(size.addr(), size_of::<usize>());
         // SAFETY: it is aligned and readable.
         is_size.then(|| unsafe { *size })
+    }
+
+    /// The contents of the host side, if it is current, in at most 16 parts of equal length, which stand for all.
+    ///
+    /// # Safety
+    /// No thread changes the object meanwhile.
+    pub unsafe fn sample(self) -> Option<Vec<&'static [u32]>> {
+        /// `cpu_ptr_` comes first in every Caffe's class, and the head has the number 1 or 3 if the host is current.
+        const HEAD: usize = 24;
+        const PARTS: usize = 16;
+        /// Words.
+        const LONGEST: usize = 1 << 14;
+        let words = self.bytes()? / size_of::<u32>();
+        if !self.is_readable() {
+            return None;
+        }
+        // SAFETY: the object is readable, and its fields are aligned.
+        let (host, head) = unsafe { (*self.0.cast::<*const u32>(), *self.0.wrapping_byte_add(HEAD).cast::<u32>()) };
+        if host.is_null() || !host.is_aligned() || head & 1 == 0 {
+            return None;
+        }
+        // SAFETY: the host's block has the object's bytes, and no thread changes it, by this function's contract.
+        let all = unsafe { std::slice::from_raw_parts(host, words) };
+        let parts = all.chunks(words.div_ceil(PARTS).max(1));
+        Some(parts.map(|part| &part[..part.len().min(LONGEST)]).collect())
     }
 
     /// Whether a side has memory: `cpu_ptr_` and `gpu_ptr_` come first in every Caffe's class.

@@ -25,6 +25,7 @@ mod blob;
 mod caffe;
 mod call;
 mod detour;
+mod layer_parameter;
 mod layer_type;
 mod layout;
 mod library;

@@ -105,13 +105,33 @@ pub fn share(object: Object, gone: &'static CStr) -> bool {
     SHARE.find().is_some_and(|share| unsafe { share(object.pointer(), gone.as_ptr()) })
 }
 
-/// Sets the offset in the arena of a shared object's next block, and the bytes that the whole plan needs.
-pub fn place(object: Object, offset: usize, whole: usize) {
-    function!(PLACE: fn(*mut c_void, usize, usize), c"_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEmm");
+/// The offsets in the arena of a shared object's next new block, of its block for contents that come back, and of the contents while they
+/// are parked; the bytes of these, and those that the whole plan needs.
+#[repr(C)]
+pub struct Places {
+    pub first: usize,
+    pub again: usize,
+    pub stored: usize,
+    pub stored_bytes: usize,
+    pub whole: usize,
+}
+
+pub fn place(object: Object, places: &Places) {
+    function!(PLACE: fn(*mut c_void, *const Places), c"_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEPKm");
     if let Some(place) = PLACE.find() {
         // SAFETY: `Object` is a SyncedMemory that lives.
-        unsafe { place(object.pointer(), offset, whole) };
+        unsafe { place(object.pointer(), places) };
     }
+}
+
+/// Parks the contents of a shared object. The twins may have the same contents: in each of so many rows a row of each twin, one after the
+/// other. Returns the bytes that the contents take, if they are parked.
+pub fn park(object: Object, twins: &[*mut c_void], rows: usize) -> Option<usize> {
+    type Twins = *const *mut c_void;
+    function!(PARK: fn(*mut c_void, Twins, usize, usize) -> isize, c"_ZN9syncedmem4parkEPN5caffe12SyncedMemoryEPKPKS1_mm");
+    let park = PARK.find()?;
+    // SAFETY: an `Object` is a SyncedMemory that lives, and the plan says that no layer uses its pointers until it asks again.
+    usize::try_from(unsafe { park(object.pointer(), twins.as_ptr(), twins.len(), rows) }).ok()
 }
 
 /// Discards the contents of a shared object.
@@ -139,11 +159,34 @@ pub fn executing(what: u32, step: u64) -> u32 {
     EXECUTING.find().map_or(0, |executing| unsafe { executing(what, step) })
 }
 
-/// Figures of the host and of devices: bytes that the arenas needed, the most that were used at once, and the most that the shared objects would
-/// have had at once without sharing. Also the addresses of the sentences of objects that were touched outside of layers.
-pub fn figures() -> ([[u64; 3]; 2], Vec<usize>) {
-    function!(SHARING: fn(*mut [[u64; 3]; 2], *mut usize, usize) -> usize, c"_ZN9syncedmem7sharingEPmS0_m");
-    let (mut figures, mut touched) = ([[0; 3]; 2], vec![0; 100]);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Figures {
+    /// Of the host and of devices: bytes that the arenas needed, the most that were used at once, and the most that the shared objects would
+    /// have had at once without sharing.
+    pub sides: [[u64; 3]; 2],
+    pub parked: Parked,
+}
+
+impl Figures {
+    pub const NONE: Figures = Figures { sides: [[0; 3]; 2], parked: Parked { bytes: 0, stored: 0, kinds: [0; 3] } };
+}
+
+/// When most bytes were parked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Parked {
+    pub bytes: u64,
+    /// The bytes that they took.
+    pub stored: u64,
+    /// The numbers of contents that equalled another object's, that were runs of equal words, and that were encoded by their zeros.
+    pub kinds: [u64; 3],
+}
+
+/// Also returns the addresses of the sentences of objects that were touched outside of layers.
+pub fn figures() -> (Figures, Vec<usize>) {
+    function!(SHARING: fn(*mut Figures, *mut usize, usize) -> usize, c"_ZN9syncedmem7sharingEPmS0_m");
+    let (mut figures, mut touched) = (Figures::NONE, vec![0; 100]);
     if let Some(read) = SHARING.find() {
         // SAFETY: both pointers are to local variables, the second to so many numbers.
         let count = unsafe { read(&mut figures, touched.as_mut_ptr(), touched.len()) };

@@ -103,6 +103,10 @@ impl Layer {
     pub fn caffes_class(&self) -> Option<Class> {
         self.class.filter(|_| !self.caffes_kind.is_empty())
     }
+
+    pub fn is_cudnn(&self) -> bool {
+        self.class.is_some_and(|class| class.symbol.contains("CuDNN"))
+    }
 }
 
 impl Net {

@@ -28,6 +28,15 @@ pub struct Arena {
     figures: Figures,
 }
 
+/// Which free bytes a block may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// Those of its place, or a gap that holds it, or new ones.
+    Any,
+    /// Those of its place alone.
+    Planned,
+}
+
 enum Step {
     Taken(NonNull<c_void>),
     /// The caller drops this range, outside of the lock.
@@ -39,10 +48,13 @@ enum Step {
 
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
-/// Takes a block with undefined contents from this thread's arena. `None` if the system has no addresses for it.
-pub fn take(bytes: usize, place: Place) -> Option<NonNull<c_void>> {
+/// Takes a block with undefined contents from this thread's arena. `None` if the system has no addresses for it, or its place is taken.
+pub fn take(bytes: usize, place: Place, gap: Gap) -> Option<NonNull<c_void>> {
     let room = bytes.checked_add(OFFSET)?.checked_next_multiple_of(ALIGNMENT)?;
     IS_USED.store(true, Relaxed);
+    if gap == Gap::Planned {
+        return Arena::with_own(|arena| arena.take_in_place(room, place.offset, arena.largest()))?;
+    }
     // The system refused a range of so many bytes.
     let mut refused = usize::MAX;
     loop {
@@ -114,8 +126,8 @@ impl Arena {
 
     /// Takes a block of `room` bytes, or says what is missing. It asks for no range of `refused` bytes or more.
     fn step(&mut self, room: usize, Place { offset, whole }: Place, refused: usize) -> Step {
-        let largest = self.ranges.iter().map(|range| range.bytes).max().unwrap_or(0);
-        let at = self.ranges.iter().position(|range| range.bytes == largest).unwrap_or(0);
+        let at = self.largest();
+        let largest = self.ranges.get(at).map_or(0, |range| range.bytes);
         let planned = offset.map_or(room, |start| start.saturating_add(room).max(whole));
         self.wanted = self.wanted.max(planned);
         let is_idle = self.is_idle();
@@ -127,23 +139,37 @@ impl Arena {
         if let Some(outgrown) = self.ranges[..at].iter().position(Range::is_idle) {
             return Step::Ended(self.ranges.remove(outgrown));
         }
-        let mut of_plan = self.ranges.get_mut(at);
-        let in_place =
-            offset.and_then(|start| of_plan.as_mut()?.take(|spans, limit| spans.take_at(start, room, limit)));
-        let in_a_gap = || {
-            let (earlier, others) = self.ranges.split_at_mut(at);
-            others.iter_mut().chain(earlier).find_map(|range| range.take(|spans, limit| spans.take(room, limit)))
-        };
-        if let Some(address) = in_place.or_else(in_a_gap) {
-            let needed = self.ranges.iter().map(|range| range.used as u64).sum();
-            let figures = &mut self.figures;
-            figures.in_use += room as u64;
-            figures.most_in_use = figures.most_in_use.max(figures.in_use);
-            figures.needed = figures.needed.max(needed);
+        if let Some(address) = self.take_in_place(room, offset, at) {
+            return Step::Taken(address);
+        }
+        let (earlier, others) = self.ranges.split_at_mut(at);
+        let mut ranges = others.iter_mut().chain(earlier);
+        if let Some(address) = ranges.find_map(|range| range.take(|spans, limit| spans.take(room, limit))) {
+            self.note_taken(room);
             return Step::Taken(address);
         }
         let mut sizes = [room.max(self.bytes() / 2), room].into_iter();
         sizes.find(|&bytes| bytes < refused).map_or(Step::Refused, Step::Lacks)
+    }
+
+    /// The number of the range that serves the plan.
+    fn largest(&self) -> usize {
+        let largest = self.ranges.iter().map(|range| range.bytes).max();
+        self.ranges.iter().position(|range| Some(range.bytes) == largest).unwrap_or(0)
+    }
+
+    fn take_in_place(&mut self, room: usize, offset: Option<usize>, at: usize) -> Option<NonNull<c_void>> {
+        let address = self.ranges.get_mut(at)?.take(|spans, limit| spans.take_at(offset?, room, limit))?;
+        self.note_taken(room);
+        Some(address)
+    }
+
+    fn note_taken(&mut self, room: usize) {
+        let needed = self.ranges.iter().map(|range| range.used as u64).sum();
+        let figures = &mut self.figures;
+        figures.in_use += room as u64;
+        figures.most_in_use = figures.most_in_use.max(figures.in_use);
+        figures.needed = figures.needed.max(needed);
     }
 
     fn give_back(&mut self, address: usize) -> bool {

@@ -7,6 +7,7 @@ pub mod copies;
 mod junk;
 mod pageable;
 mod pinned;
+pub mod unread;
 
 use std::cell::UnsafeCell;
 use std::convert::Infallible;
@@ -19,7 +20,7 @@ use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::Origin;
 
 use super::arena::device::Place;
-use super::arena::host as arena;
+use super::arena::host::{self as arena, Gap};
 use super::blocks::{self, Block, Freed, Maker};
 use super::cache::{self, host::Kept};
 use super::limit;
@@ -101,11 +102,11 @@ pub fn allocate(request: Request) -> Result<HostMemory, Error> {
 }
 
 /// Takes a block from the thread's arena. `None`: call [`allocate`], which succeeds or returns the error.
-pub fn take_from_arena(request: Request, place: Place) -> Option<HostMemory> {
+pub fn take_from_arena(request: Request, place: Place, gap: Gap) -> Option<HostMemory> {
     let bytes = request.bytes;
     let span = recorder::begin(c"take from arena", bytes);
     limit::admit(bytes).ok()?;
-    let taken = arena::take(bytes, place).filter(|&address| {
+    let taken = arena::take(bytes, place, gap).filter(|&address| {
         let kept = blocks::keep(address, Block::new(Maker::Arena, bytes, request.owner));
         kept.inspect_err(|_| arena::give_back(address)).is_ok()
     });

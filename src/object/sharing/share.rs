@@ -7,14 +7,20 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use syncedmem_core::head::Side;
 
+use super::parked::Lent;
 use crate::memory::arena::device::Place;
+use crate::platform::fallible_arc::FallibleArc;
 
 /// Counted while it lives.
 pub struct Share {
     /// The sentence of the error of a read after the contents were given up.
     pub gone: &'static CStr,
-    /// The block's place in the arena, which it gets if that is free.
-    pub place: Place,
+    /// The places in the arena of a new block and of one for contents that come back, which it gets if they are free.
+    pub places: [Place; 2],
+    /// The place for the contents while they are parked, and its bytes.
+    pub stored: (Place, usize),
+    /// The present block, if it was lent to a parked object.
+    pub lent: Option<FallibleArc<Lent>>,
     /// The bytes from the beginning that layers write of the next block, and have written of the present one.
     next: usize,
     pub written: usize,
@@ -32,7 +38,15 @@ static TOUCHED: [AtomicPtr<c_char>; 100] = [const { AtomicPtr::new(null_mut()) }
 impl Share {
     pub fn new(gone: &'static CStr) -> Share {
         SHARES.fetch_add(1, Relaxed);
-        Share { gone, place: Place::default(), next: usize::MAX, written: usize::MAX, bytes: [0; 2] }
+        Share {
+            gone,
+            places: [Place::default(); 2],
+            stored: (Place::default(), 0),
+            lent: None,
+            next: usize::MAX,
+            written: usize::MAX,
+            bytes: [0; 2],
+        }
     }
 
     /// Notes the bytes that layers write from now on. Returns the written bytes of the present block, if they are fewer.

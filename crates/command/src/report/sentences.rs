@@ -83,7 +83,7 @@ pub fn sharing_lines(process: &Process, shown: Shown) -> Vec<String> {
             .collect();
     }
     let peak = process.account.memory(Kind::Pageable).peak;
-    let [gradients, all] = sharing.savings(peak);
+    let [gradients, all, _] = sharing.savings(peak);
     // Savings below 10 % are not shown.
     let is_worth = |saving: &Saving| saving.bytes > peak / 10 && saving.bytes < peak;
     if !is_worth(&all) {

@@ -15,8 +15,8 @@ struct Plan {
 struct Net {
     thread: u64,
     items: u64,
-    /// The plans of `gradients` and `all`; now, and with twice the items.
-    plans: [[Plan; 2]; 2],
+    /// The plans of `gradients`, `all` and `parked`; now, and with twice the items.
+    plans: [[Plan; 2]; 3],
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,17 @@ pub struct Sharing {
     nets: HashMap<u64, Net>,
     /// `Some` if the run shared memory: bytes that the arenas needed, and that the blobs would have needed, on the host and on devices.
     pub shared: Option<[(u64, u64); 2]>,
+    /// What was parked when that was most.
+    pub parked: Option<Parked>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parked {
+    pub bytes: u64,
+    /// The bytes that they took.
+    pub stored: u64,
+    /// The numbers of duplicates, of constants, and of those that were encoded by their zeros.
+    pub kinds: [u64; 3],
 }
 
 /// Bytes that a value of `--share` would save.
@@ -47,19 +58,27 @@ impl Sharing {
         }
         let numbers: Option<Vec<u64>> = words.skip(1).map(|word| word.parse().ok()).collect();
         match (kind, numbers.as_deref()) {
-            (Some("shared"), Some(&[a, _, b, c, _, d])) => self.shared = Some([(a, b), (c, d)]),
-            (Some("sharing"), Some(&[net, thread, items, a, b, c, d, e, f, g, h])) => {
+            (Some("shared"), Some(&[a, _, b, c, _, d, ref parked @ ..])) => {
+                self.shared = Some([(a, b), (c, d)]);
+                if let &[bytes, stored, twins, constants, zeros] = parked {
+                    let parked = Parked { bytes, stored, kinds: [twins, constants, zeros] };
+                    self.parked = Some(parked).filter(|_| bytes > 0);
+                }
+            }
+            (Some("sharing"), Some(&[net, thread, items, a, b, c, d, e, f, g, h, ref parked @ ..])) => {
                 let plan = |own, needed| Plan { own, needed };
-                let plans = [[plan(a, b), plan(c, d)], [plan(e, f), plan(g, h)]];
-                self.nets.insert(net, Net { thread, items, plans });
+                let all = [plan(e, f), plan(g, h)];
+                // A recording of an earlier version has no plan for `parked`.
+                let parked = if let &[i, j, k, l] = parked { [plan(i, j), plan(k, l)] } else { all };
+                self.nets.insert(net, Net { thread, items, plans: [[plan(a, b), plan(c, d)], all, parked] });
             }
             _ => {}
         }
         true
     }
 
-    /// Returns the savings of `gradients` and `all`. `most` is the bytes at the peak: nets that exceed it did not exist at once.
-    pub fn savings(&self, most: u64) -> [Saving; 2] {
+    /// Returns the savings of `gradients`, `all` and `parked`. `most` is the bytes at the peak: nets that exceed it did not exist at once.
+    pub fn savings(&self, most: u64) -> [Saving; 3] {
         let mut nets: Vec<&Net> = self.nets.values().collect();
         let own = |net: &Net| net.plans[1][0].own;
         nets.sort_by_key(|net| std::cmp::Reverse(own(net)));
@@ -71,7 +90,7 @@ impl Sharing {
             fits
         });
         let items = nets.first().map_or(0, |net| net.items);
-        [0, 1].map(|at| {
+        [0, 1, 2].map(|at| {
             let saved = |twice: usize| {
                 // Nets of one thread share an arena.
                 let mut arenas: HashMap<u64, u64> = HashMap::new();
@@ -100,11 +119,16 @@ mod tests {
         assert!(!sharing.take("ReLU\tr\t1\ta\ta\n"));
         assert!(sharing.take("\tsharing\t-\t1\t7\t4\t100\t60\t200\t110\t300\t50\t580\t90"));
         assert!(sharing.take("\tsharing\t-\t2\t7\t2\t0\t0\t0\t0\t100\t40\t200\t80"));
-        let [gradients, all] = sharing.savings(1000);
+        let [gradients, all, parked] = sharing.savings(1000);
+        assert_eq!(all, parked, "an earlier version has no plan for it");
         assert_eq!((gradients.bytes, gradients.each), (40, 12));
         assert_eq!((all.bytes, all.each, all.items), (350, 60, 4));
         assert_eq!(sharing.savings(350)[1].bytes, 250, "the second net was not there at the same time");
         assert!(sharing.take("\tshared\t-\t10\t9\t50\t7\t6\t20") && sharing.shared == Some([(10, 50), (7, 20)]));
+        assert!(sharing.take("\tshared\t-\t10\t9\t50\t7\t6\t20\t400\t100\t1\t2\t3"));
+        assert_eq!(sharing.parked, Some(Parked { bytes: 400, stored: 100, kinds: [1, 2, 3] }));
+        assert!(sharing.take("\tsharing\t-\t1\t7\t4\t100\t60\t200\t110\t300\t50\t580\t90\t300\t40\t580\t70"));
+        assert_eq!(sharing.savings(300)[2].bytes, 260);
         assert!(sharing.take("\tsharing\t-\tdamaged"));
     }
 }

@@ -25,7 +25,7 @@ impl Settings {
 
     /// An error: two settings, from options or the environment, exclude each other.
     pub fn check(&self) -> Result<(), String> {
-        let shares = self.value(&SHARE).is_some_and(|what| what == "all" || what == "gradients");
+        let shares = self.value(&SHARE).is_some_and(|what| what != "off");
         if shares && self.value(&HOST_BLOCKS).is_some_and(|how| how == "malloc") {
             return Err("--share and --host-blocks malloc exclude each other (also as SYNCEDMEM_SHARE and SYNCEDMEM_HOST_BLOCKS): \
                         free() cannot free memory that is shared; leave out one of them"
@@ -40,10 +40,10 @@ fn help(setting: &Setting) -> String {
     match setting.values {
         Values::Bytes(default) => format!("{does} [default: {default}]"),
         Values::Seconds(default) => format!("{does} [default: {default}]"),
-        Values::OneOf([.., last]) if matches!(setting.option, RunOption::ValueOrLast(_)) => {
-            format!("{does} [default without a value: {last}]")
-        }
-        Values::OneOf(_) | Values::Text(_) => does,
+        Values::OneOf(_) | Values::Text(_) => match setting.option {
+            RunOption::ValueOr(_, default) => format!("{does} [default without a value: {default}]"),
+            _ => does,
+        },
     }
 }
 
@@ -64,18 +64,14 @@ fn parser(setting: &'static Setting) -> ValueParser {
 }
 
 fn option(setting: &'static Setting) -> Option<Arg> {
-    let last = match setting.values {
-        Values::OneOf(names) => names.last().copied().unwrap_or_default(),
-        _ => "",
-    };
     let option = Arg::new(setting.name()).long(setting.option_name()).help(help(setting));
     let option = match setting.option {
         RunOption::None => return None,
         RunOption::Flag => option.action(ArgAction::SetTrue),
         RunOption::Value(value) => option.value_name(value).value_parser(parser(setting)),
-        RunOption::ValueOrLast(value) => {
+        RunOption::ValueOr(value, default) => {
             let option = option.value_name(value).value_parser(parser(setting));
-            option.num_args(0..=1).require_equals(true).default_missing_value(last)
+            option.num_args(0..=1).require_equals(true).default_missing_value(default)
         }
     };
     Some(option.help_heading("Settings of the library (docs/settings.md); BYTES are digits, and K, M, G or T"))

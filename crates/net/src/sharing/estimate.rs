@@ -1,20 +1,23 @@
 //! Notes in the trace, after passes, what sharing would save, or what it saves.
-#![expect(unsafe_code, reason = "pthread_self")]
+#![expect(unsafe_code, reason = "contents are read, and pthread_self is called")]
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use syncedmem_core::encoding::choose;
 
 use super::offsets::{Block, offsets};
-use super::placing::{Placed, blocks};
-use crate::blob::{Blob, Object};
+use super::placing::{Placed, Size, Taken, blocks};
+use crate::blob::Blob;
+use crate::library::{Figures, Parked};
 use crate::net::Net;
 use crate::{library, naming};
 
-/// The plan of a net that does not share.
+/// The plans of a net that does not share.
 pub struct Estimate {
-    /// The plan for `all`.
-    plan: Vec<Placed>,
-    /// Whether `gradients` would share each of these, too.
-    with_gradients: Vec<bool>,
+    /// For `all`, whose first part `gradients` would share, too, and for `parked`.
+    all: Plan,
+    parked: Plan,
     /// The outputs of layers without inputs.
     sources: Vec<Blob>,
     is_test: bool,
@@ -24,20 +27,81 @@ pub struct Estimate {
     passes: (u64, u64),
 }
 
-impl Estimate {
-    pub fn of(plan: impl Iterator<Item = (Placed, bool)>, sources: Vec<Blob>, is_test: bool) -> Estimate {
+pub struct Plan {
+    placed: Vec<Placed>,
+    /// Whether `gradients` would share each of these, too.
+    with_gradients: Vec<bool>,
+    /// The part of its bytes that each would take while it waits, by its contents after a forward pass. `None`: as the plan expects.
+    taken: Vec<Option<f64>>,
+}
+
+impl Plan {
+    pub fn of(plan: impl Iterator<Item = (Placed, bool)>) -> Plan {
         // An object that was touched while the net was made would not be shared.
-        let is_shared = |placed: &Placed| placed.blob.memory().is_none_or(|memory| !memory[placed.part].is_touched());
-        let (plan, with_gradients) = plan.filter(|(placed, _)| is_shared(placed)).unzip();
-        Estimate { plan, with_gradients, sources, is_test, noted: 0, passes: (0, 0) }
+        let is_shared = |placed: &Placed| placed.object().is_none_or(|object| !object.is_touched());
+        let (placed, with_gradients): (Vec<Placed>, _) = plan.filter(|(placed, _)| is_shared(placed)).unzip();
+        let taken = vec![None; placed.len()];
+        Plan { placed, with_gradients, taken }
+    }
+
+    /// Reads the contents after a forward pass.
+    fn measure(&mut self) {
+        for (placed, taken) in self.placed.iter().zip(&mut self.taken).filter(|(placed, _)| placed.waits.is_some()) {
+            *taken = part_taken(placed).or(*taken);
+        }
+    }
+
+    /// For each that is used its size, and that for twice the batch.
+    fn sizes(&self, items: u64) -> Vec<Option<[Size; 2]>> {
+        let size = |(placed, part): (&Placed, &Option<f64>)| {
+            let object = placed.object()?;
+            let bytes = object.bytes().filter(|_| object.is_touched())?;
+            let twice = if placed.grows && placed.blob.first_axis() == items { 2 } else { 1 };
+            let expected = placed.waits.as_ref().map_or(Taken::Whole, |waits| waits.taken());
+            Some([1, twice].map(|factor| {
+                let taken = match (part, expected) {
+                    (Some(1.0..), _) | (None, Taken::Whole) => Taken::Whole,
+                    (Some(part), _) => Taken::Bytes((part * (bytes * factor) as f64) as usize),
+                    (None, Taken::Bytes(bytes)) => Taken::Bytes(bytes * factor),
+                };
+                Size { object, bytes: bytes * factor, taken }
+            }))
+        };
+        self.placed.iter().zip(&self.taken).map(size).collect()
+    }
+}
+
+/// The part of its bytes that an object's contents would take while they wait. `None`: they are not at the host.
+fn part_taken(placed: &Placed) -> Option<f64> {
+    // SAFETY: the net's thread is at the end of a pass, and only that thread uses the net's objects.
+    let sample = unsafe { placed.object()?.sample() }.filter(|sample| !sample.is_empty())?;
+    let twins = || {
+        // A blob that is made of others has them as its twins; a single one is compared.
+        let [twin] = placed.twins[..] else { return Some(!placed.twins.is_empty()) };
+        // SAFETY: as above.
+        Some(unsafe { twin.memory()?[placed.part].sample() }.as_ref() == Some(&sample))
+    };
+    if twins() == Some(true) {
+        return Some(0.0);
+    }
+    let words: usize = sample.iter().map(|part| part.len()).sum();
+    let taken: usize = sample.iter().map(|part| choose(part).map_or(part.len(), |choice| choice.words)).sum();
+    let part = taken as f64 / words.max(1) as f64;
+    Some(if part > 0.8 { 1.0 } else { part })
+}
+
+impl Estimate {
+    pub fn of([all, parked]: [Plan; 2], sources: Vec<Blob>, is_test: bool) -> Estimate {
+        Estimate { all, parked, sources, is_test, noted: 0, passes: (0, 0) }
     }
 
     /// The estimate after a pass; `None` if it has not changed.
     pub fn text(&mut self, net: Net, is_backward: bool) -> Option<String> {
         if is_backward && self.is_test {
             // A backward pass in phase TEST is an error with sharing, so nothing in this net can be shared.
-            self.plan.clear();
-            return (std::mem::replace(&mut self.noted, usize::MAX) != usize::MAX).then(|| self.line(net, 0, &[]));
+            self.all.placed.clear();
+            self.parked.placed.clear();
+            return (std::mem::replace(&mut self.noted, usize::MAX) != usize::MAX).then(|| self.line(net, 0));
         }
         // Later passes rarely touch more memory than the first two; an estimate after each would slow down small nets.
         let made = naming::count();
@@ -46,45 +110,34 @@ impl Estimate {
             return None;
         }
         let items = naming::batch(&self.sources);
-        let sizes = self.sizes(items);
-        let all = own(&blocks(&self.plan, |at| Some(sizes[at]?.bytes)).0);
+        let sizes = self.all.sizes(items);
+        let all = own(&blocks(&self.all.placed, |at| sizes[at].map(|[now, _]| now)).0);
         if all <= self.noted {
             return None;
         }
         self.noted = all;
-        Some(self.line(net, items, &sizes))
+        if !is_backward {
+            self.parked.measure();
+        }
+        Some(self.line(net, items))
     }
 
-    fn sizes(&self, items: u64) -> Vec<Option<Size>> {
-        let size = |placed: &Placed| {
-            let object = placed.blob.memory()?[placed.part];
-            let bytes = object.bytes().filter(|_| object.is_touched())?;
-            let factor = if placed.grows && placed.blob.first_axis() == items { 2 } else { 1 };
-            Some(Size { bytes: (object, bytes), twice: (object, bytes * factor) })
-        };
-        self.plan.iter().map(size).collect()
-    }
-
-    fn line(&self, net: Net, items: u64, sizes: &[Option<Size>]) -> String {
+    fn line(&self, net: Net, items: u64) -> String {
         let mut text = format!("\tsharing\t-\t{}\t{}\t{items}", net.address(), this_thread());
-        for is_all in [false, true] {
-            let size = |at: usize| sizes[at].filter(|_| is_all || self.with_gradients[at]);
-            let (now, twice) =
-                (blocks(&self.plan, |at| Some(size(at)?.bytes)).0, blocks(&self.plan, |at| Some(size(at)?.twice)).0);
-            for blocks in [now, twice] {
+        for (plan, is_whole) in [(&self.all, false), (&self.all, true), (&self.parked, true)] {
+            let sizes = plan.sizes(items);
+            let size = |at: usize| sizes[at].filter(|_| is_whole || plan.with_gradients[at]);
+            for twice in [0, 1] {
+                let (blocks, objects) = blocks(&plan.placed, |at| size(at).map(|sizes| sizes[twice]));
                 let needed = offsets(&blocks).iter().zip(&blocks).map(|(at, block)| at + block.bytes).max();
-                text += &format!("\t{}\t{}", own(&blocks), needed.unwrap_or(0));
+                // An object with several blocks would have one without sharing.
+                let first: BTreeSet<usize> = objects.iter().map(|(_, [first, _], _)| *first).collect();
+                let own: usize = first.iter().map(|&at| blocks[at].bytes).sum();
+                text += &format!("\t{own}\t{}", needed.unwrap_or(0));
             }
         }
         text
     }
-}
-
-/// An object with its bytes, and with those for twice the batch.
-#[derive(Clone, Copy)]
-struct Size {
-    bytes: (Object, usize),
-    twice: (Object, usize),
 }
 
 fn own(blocks: &[Block<'_>]) -> usize {
@@ -93,13 +146,14 @@ fn own(blocks: &[Block<'_>]) -> usize {
 
 /// Notes what sharing needed, if that has changed.
 pub fn note_shared() -> Option<()> {
-    thread_local! { static NOTED: Cell<[[u64; 3]; 2]> = const { Cell::new([[0; 3]; 2]) }; }
+    thread_local! { static NOTED: Cell<Figures> = const { Cell::new(Figures::NONE) }; }
     let (figures, _) = library::figures();
     if NOTED.replace(figures) == figures {
         return None;
     }
-    let [host, device] = figures.map(|side| side.map(|bytes| bytes.to_string()).join("\t"));
-    library::note(format!("\tshared\t-\t{host}\t{device}"))
+    let Figures { sides, parked: Parked { bytes, stored, kinds } } = figures;
+    let numbers = sides.into_iter().flatten().chain([bytes, stored]).chain(kinds);
+    library::note(numbers.fold("\tshared\t-".to_owned(), |text, number| text + &format!("\t{number}")))
 }
 
 fn this_thread() -> usize {

@@ -8,11 +8,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use syncedmem_core::text::Escaped;
 
 use super::messages;
-use super::placing::Placed;
-use super::plan::{self, Part, Shared};
-use super::rules::{Rule, rule};
+use super::placing::{Placed, Taken};
+use super::plan::{self, Expected, Part, Shared};
+use super::rules::{Form, Rule, rule};
 use super::settings::Keep;
 use crate::blob::Blob;
+use crate::layer_parameter::is_sum;
 use crate::layer_type::is_convolution;
 use crate::library;
 use crate::net::{self, Layer, Net, Structure};
@@ -38,6 +39,7 @@ impl Made {
         let internals = internals(&structure, reshaped, net);
         let of_plan = |(layer, internals): (&Layer, &Vec<Blob>)| plan::Layer {
             kind: kind(layer),
+            form: form(layer, net),
             bottoms: layer.bottoms.clone(),
             propagates: layer.propagates.clone(),
             tops: layer.tops.clone(),
@@ -63,7 +65,29 @@ impl Made {
     pub fn placed(&self, shared: &Shared) -> Placed {
         // A convolution's internal blobs are for one image.
         let grows = !self.is_internal(shared.blob) || !is_convolution(self.structure.layers[shared.layer].kind);
-        Placed::of(shared, self.blob(shared.blob), grows, self.layers.len())
+        let (taken, twins) = self.expected(shared);
+        Placed::of(shared, self.blob(shared.blob), grows, self.layers.len(), taken, twins)
+    }
+
+    /// The bytes that contents are expected to take while they wait, and the blobs that are expected to have the same contents.
+    fn expected(&self, shared: &Shared) -> (Taken, Vec<Blob>) {
+        let bytes = |&blob: &usize| self.blob(blob).memory()?[shared.part as usize].bytes();
+        let own = bytes(&shared.blob);
+        let percent = |percent: usize| own.map_or(Taken::Whole, |own| Taken::Bytes(own / 100 * percent));
+        match &shared.expected {
+            Expected::Dense => (Taken::Whole, vec![]),
+            &Expected::Percent(number) => (percent(number), vec![]),
+            Expected::Rows(blobs) => (percent(0), blobs.iter().map(|&blob| self.blob(blob)).collect()),
+            Expected::TwinOf(blobs) => match blobs.iter().rev().find(|blob| bytes(blob) == own) {
+                Some(&twin) => (percent(0), vec![self.blob(twin)]),
+                None => (Taken::Whole, vec![]),
+            },
+            Expected::OfBatchNorm => {
+                let whole = self.structure.layers[shared.layer].bottoms.first().and_then(bytes);
+                let first = self.layers[shared.layer].internals.iter().find(|blob| bytes(blob) == whole);
+                (if first == Some(&shared.blob) && own == whole { percent(5) } else { Taken::Whole }, vec![])
+            }
+        }
     }
 
     /// The blobs that `SYNCEDMEM_KEEP` names.
@@ -137,6 +161,16 @@ impl Made {
 /// The type whose rule holds for a layer. A class that is not Caffe's own has none of those that share.
 fn kind(layer: &Layer) -> &'static str {
     if matches!(rule(layer.kind), Rule::Excludes(_)) { layer.kind } else { layer.caffes_kind }
+}
+
+fn form(layer: &Layer, net: Net) -> Form {
+    Form {
+        is_cudnn: layer.is_cudnn(),
+        // SAFETY: the net, whose thread is in its `Init`, holds the layer.
+        is_sum: layer.caffes_kind == "Eltwise" && unsafe { is_sum(layer.object, net.caffe) },
+        is_in_place: layer.bottoms.first().is_some_and(|bottom| layer.tops.first() == Some(bottom)),
+        tops: layer.tops.len(),
+    }
 }
 
 /// The name of a layer's internal memory in reports and in `SYNCEDMEM_KEEP`.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use syncedmem_core::text::Escaped;
 
 use super::settings::{self, Keep};
+use crate::library::{Figures, Parked};
 use crate::{guarded, library};
 
 #[derive(Default)]
@@ -103,7 +104,7 @@ fn text() -> Option<String> {
             None
         }
     })?;
-    let ([host, device], touched) = library::figures();
+    let (Figures { sides: [host, device], parked }, touched) = library::figures();
     let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
     let mut text = String::new();
     for (side, [needed, most, would_be]) in [("", host), ("device ", device)] {
@@ -117,6 +118,15 @@ fn text() -> Option<String> {
                 mib(would_be)
             );
         }
+    }
+    if let Parked { bytes: 1.., stored, kinds: [twins, runs, zeros], .. } = parked {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  {:.1} MiB waited as {:.1} MiB: {twins} duplicates, {runs} constants, {zeros} by their zeros",
+            mib(parked.bytes),
+            mib(stored)
+        );
     }
     let touched: BTreeSet<Vec<u8>> =
         touched.iter().filter_map(|sentence| messages.names.get(sentence).cloned()).collect();

@@ -18,16 +18,16 @@ mod shim;
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::blob::Blob;
+use crate::blob::{Blob, Object};
 use crate::library;
 use crate::net::{Net, Structure};
 use estimate::Estimate;
 use made::Made;
-use placing::Placed;
+use placing::{Placed, Taken, Waits};
 use plan::{Call, Mode, Part, Shared, plan};
-use rules::{Rule, rule};
+use rules::{Rule, asks_for_unread, rule};
 use shim::Slots;
 
 pub fn is_on() -> bool {
@@ -45,6 +45,8 @@ pub struct OfNet {
     placed: Vec<Placed>,
     /// Whether a blob got new memory since the offsets were planned.
     grew: bool,
+    /// Whether contents that waited took other bytes than were planned.
+    is_unplanned: Arc<AtomicBool>,
     /// The plan, if the net does not share.
     estimate: Option<Estimate>,
 }
@@ -67,9 +69,35 @@ struct Dead {
 
 impl Dead {
     fn discard(&self) -> Option<()> {
+        library::discard(self.object()?);
+        Some(())
+    }
+
+    fn object(&self) -> Option<Object> {
         let object = self.blob.memory()?[self.part];
-        if self.own.as_ref().is_none_or(|own| own[self.part].load(Ordering::Relaxed) == object.address()) {
-            library::discard(object);
+        let is_own = self.own.as_ref().is_none_or(|own| own[self.part].load(Ordering::Relaxed) == object.address());
+        is_own.then_some(object)
+    }
+}
+
+/// Contents that wait after a call.
+struct Waiting {
+    of: Dead,
+    twins: Vec<Blob>,
+    waits: Arc<Waits>,
+    /// Set when the contents took other bytes than the offsets were planned for.
+    is_unplanned: Arc<AtomicBool>,
+}
+
+impl Waiting {
+    fn park(&self) -> Option<()> {
+        let twin = |blob: &Blob| Some(blob.memory()?[self.of.part].pointer());
+        let twins: Option<Vec<_>> = self.twins.iter().map(twin).collect();
+        let rows = self.twins.first().and_then(|&twin| self.of.blob.rows(twin));
+        let twins = twins.filter(|_| rows.is_some()).unwrap_or_default();
+        let taken = library::park(self.of.object()?, &twins, rows.unwrap_or(1));
+        if self.waits.note(taken.map_or(Taken::Whole, Taken::Bytes)) {
+            self.is_unplanned.store(true, Ordering::Relaxed);
         }
         Some(())
     }
@@ -119,6 +147,8 @@ impl OfNet {
 
     /// After a pass: plans the offsets again if blobs got new memory, and notes what sharing saves or would save.
     pub fn after_pass(&mut self, net: Net, is_backward: bool) -> Option<()> {
+        // Between the passes the offsets stay: blocks lie at them.
+        self.grew |= is_backward && self.is_unplanned.swap(false, Ordering::Relaxed);
         self.place_again();
         if is_on() {
             return estimate::note_shared();
@@ -143,26 +173,34 @@ impl OfNet {
         let plan = plan(&made.layers, made.is_test, mode, &made.kept(&settings::get().keep));
         messages::excluded(plan.excluded.iter().filter_map(|(blob, why)| Some((*why, made.blob_name(*blob)?))));
         let slots = made.structure.layers.iter().find_map(|layer| Slots::of(layer, made.net))?;
-        let mut calls: HashMap<Call, Vec<Dead>> = HashMap::new();
+        let mut calls: HashMap<Call, (Vec<Dead>, Vec<Waiting>)> = HashMap::new();
         for shared in &plan.shared {
             let new = || Member { gone: [None; 2], own: made.is_internal(shared.blob).then(Arc::default) };
             let member = self.members.entry(shared.blob).or_insert_with(new);
             let part = shared.part as usize;
             member.gone[part] = Some(made.error(shared));
-            for &end in &shared.ends {
-                let dead = Dead { blob: made.blob(shared.blob), part, own: member.own.clone() };
-                calls.entry(end).or_default().push(dead);
+            let own = member.own.clone();
+            let dead = || Dead { blob: made.blob(shared.blob), part, own: own.clone() };
+            for end in shared.ends() {
+                calls.entry(end).or_default().0.push(dead());
             }
+            // Layers do not touch the diffs of internal blobs, except one of BatchNorm's.
+            let is_used = part == 0 || !made.is_internal(shared.blob);
+            let is_shared = self.members[&shared.blob].share(made.blob(shared.blob)).is_some_and(|parts| parts[part]);
+            if !is_shared || !is_used {
+                continue;
+            }
+            let placed = made.placed(shared);
+            if let (Some(waits), Some(&(_, last))) =
+                (placed.waits.as_ref().filter(|_| placed.is_first()), shared.lives.first())
+            {
+                let (waits, is_unplanned) = (Arc::clone(waits), Arc::clone(&self.is_unplanned));
+                let waiting = Waiting { of: dead(), twins: placed.twins.clone(), waits, is_unplanned };
+                calls.entry(last).or_default().1.push(waiting);
+            }
+            self.placed.push(placed);
         }
         wrap(made, slots, calls);
-        let is_placed = |shared: &&Shared| {
-            let member = self.members.get(&shared.blob);
-            let is_shared = member.and_then(|member| member.share(made.blob(shared.blob)));
-            let part = shared.part as usize;
-            // Layers do not touch the diffs of internal blobs, except one of BatchNorm's.
-            is_shared.is_some_and(|parts| parts[part]) && (part == 0 || !made.is_internal(shared.blob))
-        };
-        self.placed = plan.shared.iter().filter(is_placed).map(|shared| made.placed(shared)).collect();
         placing::place(&self.placed);
         Some(())
     }
@@ -170,21 +208,28 @@ impl OfNet {
 
 /// The plan for `gradients` is that for `all` without the data of tops.
 fn estimate(made: &Made) -> Option<Estimate> {
-    let all = plan(&made.layers, made.is_test, Mode::All, &HashSet::new()).shared;
     let with_gradients = |shared: &Shared| shared.part == Part::Diff || made.is_internal(shared.blob);
-    let all = all.iter().map(|shared| (made.placed(shared), with_gradients(shared)));
-    Some(Estimate::of(all, made.net.sources()?, made.is_test))
+    let plans = [Mode::All, Mode::Parked].map(|mode| {
+        let plan = plan(&made.layers, made.is_test, mode, &HashSet::new()).shared;
+        estimate::Plan::of(plan.iter().map(|shared| (made.placed(shared), with_gradients(shared))))
+    });
+    Some(Estimate::of(plans, made.net.sources()?, made.is_test))
 }
 
 /// Wraps the layers. All of Caffe's classes can be wrapped; libsyncedmem excludes the objects that an unwrapped layer touches.
-fn wrap(made: &Made, slots: Slots, mut calls: HashMap<Call, Vec<Dead>>) {
+fn wrap(made: &Made, slots: Slots, mut calls: HashMap<Call, (Vec<Dead>, Vec<Waiting>)>) {
     let first = made.note_steps();
     for (number, layer) in made.structure.layers.iter().enumerate() {
         let Rule::Shares(shares) = rule(layer.caffes_kind) else { continue };
+        let executes = if shares.zeros { 2 } else { 1 };
+        let plan::Layer { kind, form, .. } = made.layers[number];
+        let [forward, backward] =
+            [Call::Forward(number), Call::Backward(number)].map(|call| calls.remove(&call).unwrap_or_default());
         let shim = shim::Layer {
-            executing: if shares.zeros { 2 } else { 1 },
+            executing: [executes, if asks_for_unread(kind, form) { 3 } else { executes }],
             steps: [number, 2 * made.layers.len() - 1 - number].map(|step| first + step as u64),
-            dead: [Call::Forward(number), Call::Backward(number)].map(|call| calls.remove(&call).unwrap_or_default()),
+            dead: [forward.0, backward.0],
+            waiting: [forward.1, backward.1],
         };
         // SAFETY: the net holds the layer, and only this thread, which is in the net's `Init`, uses it.
         unsafe { shim::attach(layer, slots, shim) };

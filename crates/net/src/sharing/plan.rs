@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::rules::{Alias, Internals, Rule, rule};
+use super::rules::{Alias, Form, Internals, Rule, Zeros, reads, rule, zeros};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
@@ -12,12 +12,14 @@ pub enum Part {
 
 pub const PARTS: [Part; 2] = [Part::Data, Part::Diff];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// The diffs of activations in training, and internal blobs in any phase.
     Gradients,
     /// The data of activations, too.
     All,
+    /// And what waits in training is parked.
+    Parked,
 }
 
 /// A call of a layer, by its number.
@@ -29,6 +31,7 @@ pub enum Call {
 
 pub struct Layer<'a> {
     pub kind: &'a str,
+    pub form: Form,
     pub bottoms: Vec<usize>,
     /// Whether `Backward` writes the diff of each bottom.
     pub propagates: Vec<bool>,
@@ -43,12 +46,39 @@ pub struct Shared {
     pub blob: usize,
     pub part: Part,
     pub layer: usize,
-    /// After these calls the contents are no longer needed.
-    pub ends: Vec<Call>,
-    /// The call that is expected to write the contents first, for each of the ends.
-    pub begins: Vec<Call>,
+    /// The calls from the first to the last one that uses the block, for each time in which the contents are needed.
+    pub lives: Vec<(Call, Call)>,
+    /// Whether the contents of the first life are those of the second one: they wait in between.
+    pub waits: bool,
+    pub expected: Expected,
     /// The first of the blobs that have the same memory.
     pub group: usize,
+}
+
+/// What contents that wait are expected to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Not worth encoding.
+    Dense,
+    /// Encoded, in so many percent of their bytes.
+    Percent(usize),
+    /// The data of the last of these blobs that has as many bytes.
+    TwinOf(Vec<usize>),
+    /// The data of these blobs, one after the other in each row.
+    Rows(Vec<usize>),
+    /// The deviations of a BatchNorm layer, or its output: the first and the second internal blob with the bytes of its bottom.
+    OfBatchNorm,
+}
+
+/// Percent of their bytes that contents with many zeros are expected to take.
+const WITH_ZEROS: usize = 65;
+
+impl Shared {
+    /// The calls after which the contents are no longer needed.
+    pub fn ends(&self) -> impl Iterator<Item = Call> {
+        let skipped = usize::from(self.waits);
+        self.lives.iter().skip(skipped).map(|&(_, last)| last)
+    }
 }
 
 #[derive(Default)]
@@ -129,17 +159,17 @@ pub fn plan(layers: &[Layer<'_>], is_test: bool, mode: Mode, kept: &HashSet<usiz
         if !is_wanted(part, is_test, mode) {
             continue;
         }
-        share_tops(part, is_test, &order, &uses, &groups[part as usize], &mut found);
+        share_tops(part, is_test, mode, layers, &order, &uses, &groups[part as usize], &mut found);
     }
-    for (number, layer) in layers.iter().enumerate() {
-        share_internals(number, layer, is_test, kept, &mut found);
+    for number in 0..layers.len() {
+        share_internals(number, layers, is_test, mode, kept, &mut found);
     }
     found
 }
 
 fn is_wanted(part: Part, is_test: bool, mode: Mode) -> bool {
     match part {
-        Part::Data => mode == Mode::All,
+        Part::Data => mode >= Mode::All,
         Part::Diff => !is_test,
     }
 }
@@ -161,9 +191,12 @@ fn unite(layer: &Layer<'_>, alias: Alias, groups: &mut [Groups; 2]) {
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "one pass of `plan`")]
 fn share_tops(
     part: Part,
     is_test: bool,
+    mode: Mode,
+    layers: &[Layer<'_>],
     order: &[usize],
     uses: &HashMap<usize, Uses>,
     groups: &Groups,
@@ -187,47 +220,120 @@ fn share_tops(
             found.excluded.push((blob, "no layer writes its gradient"));
             continue;
         }
-        let first = of_group().flat_map(|of_blob| &of_blob.producers).min();
-        let consumers = || of_group().flat_map(|of_blob| &of_blob.consumers);
+        let first = of_group().flat_map(|of_blob| &of_blob.producers).min().copied();
+        let consumers = || of_group().flat_map(|of_blob| &of_blob.consumers).copied();
         let is_early = cfg!(syncedmem_fault = "contents die one layer too early");
         let last = if is_early { consumers().min() } else { consumers().max() };
-        let begin = if part == Part::Data {
-            first.map(|&layer| Call::Forward(layer))
-        } else {
-            last.map(|&layer| Call::Backward(layer))
+        let (Some(first), Some(last)) = (first, last) else { continue };
+        let in_forward = (Call::Forward(first), Call::Forward(last));
+        let (lives, waits) = match part {
+            Part::Data if is_test => (vec![in_forward], false),
+            Part::Diff => (vec![(Call::Backward(last), Call::Backward(first))], false),
+            Part::Data => {
+                let is_in = |blobs: &[usize], from: usize| blobs.iter().skip(from).any(|blob| group.contains(blob));
+                let reads = |layer: usize| {
+                    let Layer { kind, form, bottoms, tops, .. } = &layers[layer];
+                    let reads = reads(kind, *form);
+                    is_in(bottoms, reads.bottoms_from) || reads.tops && is_in(tops, 0)
+                };
+                let readers = || consumers().chain(writers(group, uses)).filter(|&layer| reads(layer));
+                // `Backward` calls the layers in the reverse order.
+                match (readers().max(), readers().min()) {
+                    (Some(begin), Some(end)) if mode == Mode::Parked && is_worth(last, begin, layers.len()) => {
+                        (vec![in_forward, (Call::Backward(begin), Call::Backward(end))], true)
+                    }
+                    (Some(_), Some(end)) => (vec![(in_forward.0, Call::Backward(end))], false),
+                    _ => (vec![in_forward], false),
+                }
+            }
         };
-        let end =
-            if is_test { last.map(|&layer| Call::Forward(layer)) } else { first.map(|&layer| Call::Backward(layer)) };
+        let expected = if waits { expected_of_data(group, uses, layers) } else { Expected::Dense };
         let layer = uses[&blob].producers[0];
-        found.shared.extend(begin.zip(end).map(|(begin, end)| Shared {
-            blob,
-            part,
-            layer,
-            ends: vec![end],
-            begins: vec![begin],
-            group: group[0],
-        }));
+        found.shared.push(Shared { blob, part, layer, lives, waits, expected, group: group[0] });
     }
 }
 
-fn share_internals(number: usize, layer: &Layer<'_>, is_test: bool, kept: &HashSet<usize>, found: &mut Plan) {
+/// Whether several calls come between the last use in `Forward` and the first one in `Backward`.
+fn is_worth(last: usize, begin: usize, layers: usize) -> bool {
+    (layers - 1 - last) + (layers - 1 - begin) >= 2
+}
+
+/// The layers that write the data of a group.
+fn writers(group: &[usize], uses: &HashMap<usize, Uses>) -> impl Iterator<Item = usize> {
+    group.iter().flat_map(|blob| &uses[blob].producers).copied()
+}
+
+fn expected_of_data(group: &[usize], uses: &HashMap<usize, Uses>, layers: &[Layer<'_>]) -> Expected {
+    match last_writer(group, uses, layers) {
+        Some(layer) if layer.kind == "Concat" => Expected::Rows(layer.bottoms.clone()),
+        _ if has_zeros(group, uses, layers) => Expected::Percent(WITH_ZEROS),
+        _ => Expected::Dense,
+    }
+}
+
+fn has_zeros(group: &[usize], uses: &HashMap<usize, Uses>, layers: &[Layer<'_>]) -> bool {
+    last_writer(group, uses, layers).is_some_and(|last| match zeros(last.kind) {
+        Zeros::Many => true,
+        Zeros::Few => false,
+        Zeros::AsBottoms => last.bottoms.iter().all(|&bottom| has_zeros(&[bottom], uses, layers)),
+    })
+}
+
+/// The last layer that computes the data of a group. A layer like Split has the group's memory as its bottom and its top.
+fn last_writer<'l>(group: &[usize], uses: &HashMap<usize, Uses>, layers: &'l [Layer<'_>]) -> Option<&'l Layer<'l>> {
+    let is_from_group = |layer: &Layer<'_>| layer.bottoms.iter().any(|bottom| group.contains(bottom));
+    let computes = |&layer: &usize| zeros(layers[layer].kind) != Zeros::AsBottoms || !is_from_group(&layers[layer]);
+    writers(group, uses).filter(computes).max().map(|layer| &layers[layer])
+}
+
+fn share_internals(
+    number: usize,
+    layers: &[Layer<'_>],
+    is_test: bool,
+    mode: Mode,
+    kept: &HashSet<usize>,
+    found: &mut Plan,
+) {
+    let layer = &layers[number];
     let Rule::Shares(shares) = rule(layer.kind) else { return };
     // A second top may have the memory of an internal blob (SoftmaxWithLoss).
     if shares.internals == Internals::Kept || layer.tops.len() != 1 {
         return;
     }
-    let ends = match (shares.internals, is_test) {
-        (_, true) => vec![Call::Forward(number)],
-        (Internals::Scratch, _) => vec![Call::Forward(number), Call::Backward(number)],
-        (_, false) => vec![Call::Backward(number)],
-    };
+    let (forward, backward) = (Call::Forward(number), Call::Backward(number));
+    let parks = mode == Mode::Parked && is_worth(number, number, layers.len());
     for &blob in layer.internals.iter().filter(|blob| !kept.contains(blob)) {
         found.shared.extend(PARTS.map(|part| {
             // `Forward` does not use the diffs.
             let lives_from_forward = shares.internals == Internals::UntilBackward && part == Part::Data;
-            let begins = if lives_from_forward { vec![Call::Forward(number)] } else { ends.clone() };
-            Shared { blob, part, layer: number, ends: ends.clone(), begins, group: blob }
+            let waits = lives_from_forward && parks && !is_test;
+            let lives = match shares.internals {
+                _ if is_test => vec![(forward, forward)],
+                _ if waits => vec![(forward, forward), (backward, backward)],
+                _ if lives_from_forward => vec![(forward, backward)],
+                Internals::UntilBackward => vec![(backward, backward)],
+                _ => vec![(forward, forward), (backward, backward)],
+            };
+            let expected = if waits { expected_of_internal(number, layers) } else { Expected::Dense };
+            Shared { blob, part, layer: number, lives, waits, expected, group: blob }
         }));
+    }
+}
+
+fn expected_of_internal(number: usize, layers: &[Layer<'_>]) -> Expected {
+    let layer = &layers[number];
+    match layer.kind {
+        "BatchNorm" => Expected::OfBatchNorm,
+        // A mask, and the numbers of the largest values.
+        "Dropout" => Expected::Percent(10),
+        "Pooling" => Expected::Percent(45),
+        // In place it copies its bottom, of which a BatchNorm before it has a copy, too.
+        "Scale" if layer.form.is_in_place => {
+            let before = layers[..number].iter().rev().find(|before| before.tops.first() == layer.bottoms.first());
+            let twins = before.filter(|before| before.kind == "BatchNorm").map(|before| before.internals.clone());
+            twins.map_or(Expected::Dense, Expected::TwinOf)
+        }
+        _ => Expected::Dense,
     }
 }
 

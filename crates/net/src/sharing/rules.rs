@@ -40,6 +40,83 @@ pub enum Rule {
     Excludes(&'static str),
 }
 
+/// The data that a layer's `Backward` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reads {
+    /// The bottoms from this one on.
+    pub bottoms_from: usize,
+    pub tops: bool,
+}
+
+const NO_BOTTOMS: usize = usize::MAX;
+
+/// What the `Backward_cpu` and the `Backward_gpu` of a layer's class read, from BVLC's sources. A function of BVLC's that asks for data that it
+/// does not read counts as reading them, except an Eltwise sum ([`asks_for_unread`]).
+pub fn reads(kind: &str, form: Form) -> Reads {
+    let (bottoms_from, tops) = match kind {
+        // cuDNN's functions get both, whatever they compute.
+        _ if form.is_cudnn => (0, true),
+        "AbsVal"
+        | "BNLL"
+        | "Clip"
+        | "Convolution"
+        | "Deconvolution"
+        | "Embed"
+        | "InnerProduct"
+        | "Log"
+        | "MultinomialLogisticLoss"
+        | "PReLU"
+        | "ReLU"
+        | "Reduction" => (0, false),
+        "Exp" | "Sigmoid" | "Softmax" | "Swish" | "TanH" => (NO_BOTTOMS, true),
+        // Labels, weights of labels, and permutations.
+        "BatchReindex" | "ContrastiveLoss" | "HingeLoss" | "InfogainLoss" | "SigmoidCrossEntropyLoss" => (1, false),
+        // `Backward_gpu` uses the memory of its loss.
+        "SoftmaxWithLoss" => (1, true),
+        // In place it reads its copy.
+        "Scale" => (usize::from(form.is_in_place), false),
+        // With a second top that is the mask.
+        "Pooling" => (NO_BOTTOMS, form.tops > 1),
+        "Eltwise" if form.is_sum => (NO_BOTTOMS, false),
+        "Accuracy" | "ArgMax" | "BatchNorm" | "Bias" | "Concat" | "Crop" | "Dropout" | "EuclideanLoss" | "Flatten"
+        | "Im2col" | "Reshape" | "Silence" | "Slice" | "Split" | "Threshold" | "Tile" => (NO_BOTTOMS, false),
+        _ => (0, true),
+    };
+    Reads { bottoms_from, tops }
+}
+
+/// What a layer's type does not say of its `Backward`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    pub is_cudnn: bool,
+    /// An Eltwise layer that adds.
+    pub is_sum: bool,
+    /// Its first top is its first bottom.
+    pub is_in_place: bool,
+    pub tops: usize,
+}
+
+/// Whether the layer's `Backward` asks for data that it does not read.
+pub fn asks_for_unread(kind: &str, form: Form) -> bool {
+    kind == "Eltwise" && form.is_sum && !form.is_cudnn
+}
+
+/// Whether the layer's tops are expected to have many zeros: always, if its bottoms have, or never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zeros {
+    Many,
+    AsBottoms,
+    Few,
+}
+
+pub fn zeros(kind: &str) -> Zeros {
+    match kind {
+        "ReLU" | "Dropout" => Zeros::Many,
+        "Concat" | "Flatten" | "LRN" | "Reshape" | "Slice" | "Split" => Zeros::AsBottoms,
+        _ => Zeros::Few,
+    }
+}
+
 pub fn rule(kind: &str) -> Rule {
     let (alias, internals, zeros) = match kind {
         "AbsVal" | "Accuracy" | "ArgMax" | "BNLL" | "BatchReindex" | "Bias" | "Clip" | "ELU" | "Embed" | "Exp"

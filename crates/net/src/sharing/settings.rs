@@ -29,6 +29,7 @@ pub fn get() -> &'static Settings {
         let (share, keep) = (read(SHARE.name()), read(KEEP.name()));
         let is_known = share.is_empty() || SHARE.parse(&share).is_some();
         let mode = match &share[..] {
+            b"parked" => Some(Mode::Parked),
             b"all" => Some(Mode::All),
             b"gradients" => Some(Mode::Gradients),
             _ => None,

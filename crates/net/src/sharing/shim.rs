@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-use super::Dead;
+use super::{Dead, Waiting};
 use crate::caffe::Class;
 use crate::net::{self, Net};
 use crate::{guarded, library, table};
@@ -16,12 +16,14 @@ type Backward = unsafe extern "C-unwind" fn(*mut c_void, *const c_void, *const c
 
 /// A wrapped layer. The arrays are for `Forward` and `Backward`.
 pub struct Layer {
-    /// A number of libsyncedmem's `Executing`.
-    pub executing: u32,
+    /// Numbers of libsyncedmem's `Executing`.
+    pub executing: [u32; 2],
     /// Numbers of the calls in the trace.
     pub steps: [u64; 2],
     /// Contents to discard after each call.
     pub dead: [Vec<Dead>; 2],
+    /// Contents to park after each call.
+    pub waiting: [Vec<Waiting>; 2],
 }
 
 struct Shim {
@@ -90,7 +92,7 @@ macro_rules! before {
         unsafe extern "C-unwind" fn $name<const GPU: usize>(object: *mut c_void, $($argument: *const c_void),*) {
             // SAFETY: only a table that `attach` made has this function.
             let Shim { $function, layer, .. } = unsafe { table::of::<Shim>(object) };
-            let executing = Executing(library::executing(layer.executing, layer.steps[$pass]));
+            let executing = Executing(library::executing(layer.executing[$pass], layer.steps[$pass]));
             // SAFETY: Caffe called the layer's function with these arguments.
             unsafe { ($function[GPU])(object, $($argument),*) };
             // `Layer`'s functions for the GPU call those for the CPU, which are wrapped, too.
@@ -99,6 +101,9 @@ macro_rules! before {
             if !is_inner {
                 for dead in &layer.dead[$pass] {
                     guarded(|| dead.discard());
+                }
+                for waiting in &layer.waiting[$pass] {
+                    guarded(|| waiting.park());
                 }
             }
         }

@@ -4,6 +4,7 @@ fn layer(kind: &str, bottoms: &[usize], tops: &[usize]) -> Layer<'static> {
     let kind = Box::leak(kind.to_owned().into_boxed_str());
     Layer {
         kind,
+        form: Form { is_in_place: bottoms.first() == tops.first(), tops: tops.len(), ..Form::default() },
         bottoms: bottoms.to_vec(),
         propagates: vec![true; bottoms.len()],
         tops: tops.to_vec(),
@@ -12,11 +13,13 @@ fn layer(kind: &str, bottoms: &[usize], tops: &[usize]) -> Layer<'static> {
 }
 
 fn ends(plan: &Plan, blob: usize, part: Part) -> Vec<Call> {
-    plan.shared
-        .iter()
-        .filter(|shared| shared.blob == blob && shared.part == part)
-        .flat_map(|shared| shared.ends.clone())
-        .collect()
+    plan.shared.iter().filter(|shared| shared.blob == blob && shared.part == part).flat_map(Shared::ends).collect()
+}
+
+/// The calls of each life.
+fn lives(plan: &Plan, blob: usize) -> Vec<(Call, Call)> {
+    let shared = plan.shared.iter().find(|shared| shared.blob == blob && shared.part == Part::Data);
+    shared.map_or(vec![], |shared| shared.lives.clone())
 }
 
 fn reason(plan: &Plan, blob: usize) -> Option<&'static str> {
@@ -59,11 +62,80 @@ fn a_diff_dies_after_the_backward_of_its_first_producer() {
 }
 
 #[test]
-fn in_training_an_activation_dies_after_the_backward_of_its_first_producer() {
-    let plan = plan(&net(), false, Mode::All, &NONE());
-    for (blob, end) in [(1, 1), (2, 1), (3, 1), (4, 4)] {
-        assert_eq!(ends(&plan, blob, Part::Data), [Call::Backward(end)], "blob {blob}");
+fn in_training_an_activation_dies_after_the_last_call_that_reads_it() {
+    let mut layers = net();
+    // The product reads its bottoms. The first convolution and the ReLU layer in place before it do not read what they make.
+    let product = plan(&layers, false, Mode::All, &NONE());
+    for (blob, end) in [(1, 2), (2, 2), (3, 2), (4, 5)] {
+        assert_eq!(ends(&product, blob, Part::Data), [Call::Backward(end)], "blob {blob}");
     }
+    layers[5].form.is_sum = true;
+    let sum = plan(&layers, false, Mode::All, &NONE());
+    assert_eq!(ends(&sum, 4, Part::Data), [Call::Forward(5)], "no layer reads a branch that is added");
+    assert_eq!(ends(&sum, 1, Part::Data), [Call::Backward(2)]);
+    layers[4].form.is_cudnn = true;
+    assert_eq!(
+        ends(&plan(&layers, false, Mode::All, &NONE()), 4, Part::Data),
+        [Call::Backward(4)],
+        "cuDNN's reads its top"
+    );
+}
+
+#[test]
+fn what_waits_has_a_life_in_each_pass_and_ends_after_the_second() {
+    let mut layers = net();
+    layers[5].form.is_sum = true;
+    layers.push(layer("ReLU", &[5], &[5]));
+    layers.push(layer("InnerProduct", &[5], &[6]));
+    let parked = plan(&layers, false, Mode::Parked, &NONE());
+    let in_forward = (Call::Forward(1), Call::Forward(5));
+    assert_eq!(lives(&parked, 1), [in_forward, (Call::Backward(4), Call::Backward(2))]);
+    assert_eq!(ends(&parked, 1, Part::Data), [Call::Backward(2)]);
+    assert_eq!(lives(&parked, 4), [(Call::Forward(4), Call::Forward(5))], "dead contents do not wait");
+    let of_relu = parked.shared.iter().find(|shared| shared.blob == 1 && shared.part == Part::Data);
+    assert_eq!(of_relu.map(|shared| &shared.expected), Some(&Expected::Percent(WITH_ZEROS)));
+    assert_eq!(lives(&parked, 5), [(Call::Forward(5), Call::Backward(6))], "too short to wait");
+    let tested = plan(&layers, true, Mode::Parked, &NONE());
+    assert!(tested.shared.iter().all(|shared| !shared.waits), "nothing waits in phase TEST");
+}
+
+#[test]
+fn what_contents_that_wait_are_expected_to_be_follows_from_the_layers() {
+    let mut layers = vec![
+        layer("Input", &[], &[0]),
+        layer("Convolution", &[0], &[1]),
+        layer("BatchNorm", &[1], &[1]),
+        layer("Scale", &[1], &[1]),
+        layer("ReLU", &[1], &[1]),
+        layer("Pooling", &[0], &[2]),
+        layer("Concat", &[1, 2], &[3]),
+        layer("Dropout", &[3], &[3]),
+        layer("Convolution", &[3], &[4]),
+        layer("InnerProduct", &[4], &[5]),
+    ];
+    for (number, internals) in [(2, vec![20, 21]), (3, vec![30]), (5, vec![50]), (7, vec![70])] {
+        layers[number].internals = internals;
+    }
+    let plan = plan(&layers, false, Mode::Parked, &NONE());
+    let expected = |blob: usize| {
+        let mut of_blob = plan.shared.iter().filter(|shared| shared.blob == blob && shared.part == Part::Data);
+        of_blob.next().map(|shared| shared.expected.clone())
+    };
+    for (blob, wanted) in [
+        (1, Expected::Percent(WITH_ZEROS)),
+        (20, Expected::OfBatchNorm),
+        (21, Expected::OfBatchNorm),
+        (30, Expected::TwinOf(vec![20, 21])),
+        (50, Expected::Percent(45)),
+        (70, Expected::Percent(10)),
+        (3, Expected::Percent(WITH_ZEROS)),
+    ] {
+        assert_eq!(expected(blob), Some(wanted), "blob {blob}");
+    }
+    layers[7] = layer("Silence", &[3], &[]);
+    let plan = super::plan(&layers, false, Mode::Parked, &NONE());
+    let of_concat = plan.shared.iter().find(|shared| shared.blob == 3 && shared.part == Part::Data);
+    assert_eq!(of_concat.map(|shared| &shared.expected), Some(&Expected::Rows(vec![1, 2])));
 }
 
 #[test]
@@ -105,9 +177,8 @@ fn flatten_shares_both_parts_and_a_concat_of_one() {
     ];
     let plan = plan(&layers, false, Mode::All, &NONE());
     for blob in [1, 2, 3] {
-        for part in PARTS {
-            assert_eq!(ends(&plan, blob, part), [Call::Backward(1)], "blob {blob}");
-        }
+        assert_eq!(ends(&plan, blob, Part::Diff), [Call::Backward(1)], "blob {blob}");
+        assert_eq!(ends(&plan, blob, Part::Data), [Call::Backward(4)], "Power reads it last: blob {blob}");
     }
 }
 
