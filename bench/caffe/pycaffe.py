@@ -1,6 +1,6 @@
 """Programs of Caffe's users for pycaffe, which runs them in a folder with the prototxt files of nets.py.
 
-usage: pycaffe.py save NET | load | passes NET COUNT | timed NET COUNT | nets COUNT | images COUNT | detector COUNT
+usage: pycaffe.py save NET | load | passes NET COUNT | timed NET COUNT | trained NET COUNT | nets COUNT | images COUNT | detector COUNT
 
 Each line that they print holds a hash of one result.
 """
@@ -68,13 +68,29 @@ def passes(name, count):
 
 
 def timed(name, count):
-    """Runs one image `count` times. Prints the processor time of the first pass, and the least of the others."""
+    """Runs one image `count` times."""
     net = random_net(name)
     net.blobs["data"].data[...] = numpy.random.RandomState(1).uniform(-1, 1, net.blobs["data"].data.shape)
+    time_each(count, lambda: output(net))
+
+
+def trained(name, count):
+    """Makes iterations of a solver."""
+    solver = caffe.get_solver(f"{name}-solver.prototxt")
+
+    def iteration():
+        solver.step(1)
+        return list(solver.net.blobs.values())[-1].data
+
+    time_each(count, iteration)
+
+
+def time_each(count, work):
+    """Does the work `count` times. Prints the processor time of the first one, and the least of the others."""
     times = []
     for _ in range(count):
         before = time.process_time()
-        result = output(net)
+        result = work()
         times.append(time.process_time() - before)
         show(result)
     print("seconds first", times[0])

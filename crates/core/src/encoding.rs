@@ -26,10 +26,14 @@ const BLOCK: usize = u32::BITS as usize;
 pub fn choose(words: &[u32]) -> Option<Choice> {
     let promises = Promises::of(words);
     let bitmap = words.len().div_ceil(BLOCK);
+    let runs = promises.runs.then(|| Choice { encoding: Encoding::Runs, words: 2 * count_runs(words) });
+    // Nothing is much smaller than long runs.
+    let are_long = runs.is_some_and(|runs| runs.words <= bitmap);
     let choices = [
-        promises.zeros.then(|| Choice { encoding: Encoding::Zeros, words: bitmap + words.len() - count(words, 0) }),
-        promises.runs.then(|| Choice { encoding: Encoding::Runs, words: 2 * count_runs(words) }),
-        promises.small.then(|| Choice { encoding: Encoding::Small, words: count_small(words) }),
+        runs,
+        (promises.zeros && !are_long)
+            .then(|| Choice { encoding: Encoding::Zeros, words: bitmap + words.len() - count(words, 0) }),
+        (promises.small && !are_long).then(|| Choice { encoding: Encoding::Small, words: count_small(words) }),
     ];
     let best = choices.into_iter().flatten().min_by_key(|choice| choice.words)?;
     (best.words < words.len() && best.words <= words.len() - words.len() / 5 && words.len() <= u32::MAX as usize)
