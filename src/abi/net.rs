@@ -10,6 +10,7 @@ use super::arguments::string;
 use super::call::entry;
 use crate::memory::arena::device::Place;
 use crate::memory::arena::{self, Figures};
+use crate::memory::host;
 use crate::object::SyncedMemory;
 use crate::object::sharing::{Executing, parked, share};
 use crate::observe::{recorder, trace};
@@ -63,6 +64,14 @@ pub unsafe extern "C" fn place(object: NonNull<SyncedMemory>, numbers: NonNull<[
     let [first, again, stored] = [first, again, stored].map(|offset| Place { offset: Some(offset), whole });
     // SAFETY: libsyncedmem_net.so passes an object of a net that lives.
     entry!(|| unsafe { object.as_ref() }.place([first, again], (stored, bytes))?);
+}
+
+/// `syncedmem::parks()`: whether the thread's objects can be parked: on the host, and not in page-locked memory.
+#[unsafe(export_name = "_ZN9syncedmem5parksEv")]
+pub extern "C" fn parks() -> bool {
+    let mut parks = false;
+    entry!(|| parks = !host::wants_pinned(0));
+    parks
 }
 
 /// `syncedmem::park(SyncedMemory*, const SyncedMemory* const* twins, unsigned long count, unsigned long rows)`: parks the contents, if the

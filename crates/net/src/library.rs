@@ -124,6 +124,13 @@ pub fn place(object: Object, places: &Places) {
     }
 }
 
+/// Whether this thread's objects can be parked: not in GPU mode, and not in page-locked memory.
+pub fn parks() -> bool {
+    function!(PARKS: fn() -> bool, c"_ZN9syncedmem5parksEv");
+    // SAFETY: the function has no preconditions.
+    PARKS.find().is_some_and(|parks| unsafe { parks() })
+}
+
 /// Parks the contents of a shared object. The twins may have the same contents: in each of so many rows a row of each twin, one after the
 /// other. Returns the bytes that the contents take, if they are parked.
 pub fn park(object: Object, twins: &[*mut c_void], rows: usize) -> Option<usize> {

@@ -42,6 +42,7 @@ impl Made {
             form: form(layer, net),
             bottoms: layer.bottoms.clone(),
             propagates: layer.propagates.clone(),
+            needs_backward: layer.needs_backward,
             tops: layer.tops.clone(),
             internals: internals.iter().map(|blob| blob.address()).collect(),
         };

@@ -161,7 +161,7 @@ impl OfNet {
     pub fn attach(&mut self, net: Net, structure: Structure) -> Option<()> {
         let made = Made::read(net, structure, std::mem::take(&mut self.reshaped))?;
         match settings::get().mode {
-            Some(mode) => self.share(&made, mode),
+            Some(mode) => self.share(&made, possible(mode)),
             None => {
                 self.estimate = Some(estimate(&made)?);
                 Some(())
@@ -206,11 +206,16 @@ impl OfNet {
     }
 }
 
+/// On a device nothing is parked.
+fn possible(mode: Mode) -> Mode {
+    if mode == Mode::Parked && !library::parks() { Mode::All } else { mode }
+}
+
 /// The plan for `gradients` is that for `all` without the data of tops.
 fn estimate(made: &Made) -> Option<Estimate> {
     let with_gradients = |shared: &Shared| shared.part == Part::Diff || made.is_internal(shared.blob);
     let plans = [Mode::All, Mode::Parked].map(|mode| {
-        let plan = plan(&made.layers, made.is_test, mode, &HashSet::new()).shared;
+        let plan = plan(&made.layers, made.is_test, possible(mode), &HashSet::new()).shared;
         estimate::Plan::of(plan.iter().map(|shared| (made.placed(shared), with_gradients(shared))))
     });
     Some(Estimate::of(plans, made.net.sources()?, made.is_test))

@@ -115,6 +115,9 @@ pub fn place(placed: &[Placed]) {
     });
     let offsets = offsets(&blocks);
     let whole = offsets.iter().zip(&blocks).map(|(at, block)| at + block.bytes).max().unwrap_or(0);
+    // What waits takes a little more or less in each iteration. A range that the arena has outgrown stays while a block is in it, and
+    // addresses that are never used take no memory.
+    let whole = if placed.iter().any(|one| one.waits.is_some()) { whole + whole / 8 } else { whole };
     for (object, [first, again], stored) in objects {
         let [first, again] = [first, again].map(|number| offsets[number]);
         let (stored, stored_bytes) = stored.map_or((0, 0), |number| (offsets[number], blocks[number].bytes));

@@ -35,6 +35,8 @@ pub struct Layer<'a> {
     pub bottoms: Vec<usize>,
     /// Whether `Backward` writes the diff of each bottom.
     pub propagates: Vec<bool>,
+    /// Whether the net's backward pass calls the layer.
+    pub needs_backward: bool,
     pub tops: Vec<usize>,
     /// The layer's blobs that are neither parameters nor tops.
     pub internals: Vec<usize>,
@@ -232,9 +234,9 @@ fn share_tops(
             Part::Data => {
                 let is_in = |blobs: &[usize], from: usize| blobs.iter().skip(from).any(|blob| group.contains(blob));
                 let reads = |layer: usize| {
-                    let Layer { kind, form, bottoms, tops, .. } = &layers[layer];
+                    let Layer { kind, form, bottoms, tops, needs_backward, .. } = &layers[layer];
                     let reads = reads(kind, *form);
-                    is_in(bottoms, reads.bottoms_from) || reads.tops && is_in(tops, 0)
+                    *needs_backward && (is_in(bottoms, reads.bottoms_from) || reads.tops && is_in(tops, 0))
                 };
                 let readers = || consumers().chain(writers(group, uses)).filter(|&layer| reads(layer));
                 // `Backward` calls the layers in the reverse order.
@@ -305,14 +307,14 @@ fn share_internals(
     for &blob in layer.internals.iter().filter(|blob| !kept.contains(blob)) {
         found.shared.extend(PARTS.map(|part| {
             // `Forward` does not use the diffs.
-            let lives_from_forward = shares.internals == Internals::UntilBackward && part == Part::Data;
+            let until_backward = shares.internals == Internals::UntilBackward && layer.needs_backward;
+            let lives_from_forward = until_backward && part == Part::Data;
             let waits = lives_from_forward && parks && !is_test;
-            let lives = match shares.internals {
-                _ if is_test => vec![(forward, forward)],
-                _ if waits => vec![(forward, forward), (backward, backward)],
-                _ if lives_from_forward => vec![(forward, backward)],
-                Internals::UntilBackward => vec![(backward, backward)],
-                _ => vec![(forward, forward), (backward, backward)],
+            let lives = match () {
+                () if is_test => vec![(forward, forward)],
+                () if lives_from_forward && !waits => vec![(forward, backward)],
+                () if until_backward && part == Part::Diff => vec![(backward, backward)],
+                () => vec![(forward, forward), (backward, backward)],
             };
             let expected = if waits { expected_of_internal(number, layers) } else { Expected::Dense };
             Shared { blob, part, layer: number, lives, waits, expected, group: blob }
