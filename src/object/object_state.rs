@@ -20,12 +20,9 @@ pub(super) struct ObjectState {
 impl ObjectState {
     pub const UNTOUCHED: ObjectState = ObjectState { host: None, device: None, word: Word::NEW };
 
-    /// Decodes the word and the pointers. `SyncedMemory::state` has refused a word without a head.
     #[inline]
     pub fn contents(&self) -> Contents {
-        self.word
-            .head()
-            .map_or(Contents::Untouched, |head| Contents::of(head, self.host.is_some(), self.word.is_parked()))
+        self.word.contents()
     }
 
     #[inline]

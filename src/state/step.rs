@@ -3,7 +3,7 @@
 
 use syncedmem_core::head::{Access, Head, Side};
 
-/// Where the contents of a live object are. [`Contents::of`] is the only place that decodes them.
+/// Where the contents of a live object are. `Word::contents` is the only place that decodes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// None were written: a first read gives zeros.
@@ -61,19 +61,6 @@ pub enum Refusal {
 }
 
 impl Contents {
-    /// Without a host block, HEAD_AT_CPU means that the contents were parked or given up.
-    #[inline]
-    pub const fn of(head: Head, has_host_block: bool, are_parked: bool) -> Contents {
-        match head {
-            Head::Uninitialized => Contents::Untouched,
-            Head::AtCpu if !has_host_block && are_parked => Contents::Parked,
-            Head::AtCpu if !has_host_block => Contents::GivenUp,
-            Head::AtCpu => Contents::At(Side::Host),
-            Head::AtGpu => Contents::At(Side::Device),
-            Head::Synced => Contents::Both,
-        }
-    }
-
     /// The head that Caffe's code sees.
     #[inline]
     pub const fn head(self) -> Head {

@@ -1,5 +1,5 @@
-//! Bytes 24 to 31 of an object as one word. The head and three flags lie where BVLC's header has them. The bits for the slow path and for
-//! parked contents are in byte 31, which is padding in every layout of docs/caffe-abi.md.
+//! Bytes 24 to 31 of an object as one word. The head and three flags lie where BVLC's header has them. The bits for the slow path and
+//! for contents without a block are in byte 31, which is padding in every layout of docs/caffe-abi.md.
 
 use syncedmem_core::head::{Access, Head, Side};
 
@@ -17,6 +17,7 @@ const HEAD: u64 = 0xFFFF_FFFF;
 const OWN_CPU: u64 = 1 << 32;
 const PINNED: u64 = 1 << 40;
 const OWN_GPU: u64 = 1 << 48;
+const GIVEN_UP: u64 = 1 << 61;
 const PARKED: u64 = 1 << 62;
 const SLOW: u64 = 1 << 63;
 /// The number is no head's. Its low bits are those of UNINITIALIZED, so every access takes the slow path.
@@ -59,9 +60,26 @@ impl Word {
 
     /// For an object without a copy in flight: the slow bit is cleared.
     pub const fn with(self, contents: Contents) -> Word {
-        let rest = if self.is_untouched() { 0 } else { self.0 & !HEAD & !SLOW & !PARKED };
-        let parked = if matches!(contents, Contents::Parked) { PARKED } else { 0 };
-        Word(rest | parked | contents.head() as u64)
+        let rest = if self.is_untouched() { 0 } else { self.0 & !HEAD & !SLOW & !PARKED & !GIVEN_UP };
+        let without_block = match contents {
+            Contents::Parked => PARKED,
+            Contents::GivenUp => GIVEN_UP,
+            _ => 0,
+        };
+        Word(rest | without_block | contents.head() as u64)
+    }
+
+    /// The word alone decides: another thread may be storing the pointers. A word without a head counts as untouched.
+    #[inline]
+    pub const fn contents(self) -> Contents {
+        match self.head() {
+            None | Some(Head::Uninitialized) => Contents::Untouched,
+            Some(Head::AtCpu) if self.is_parked() => Contents::Parked,
+            Some(Head::AtCpu) if self.0 & GIVEN_UP != 0 => Contents::GivenUp,
+            Some(Head::AtCpu) => Contents::At(Side::Host),
+            Some(Head::AtGpu) => Contents::At(Side::Device),
+            Some(Head::Synced) => Contents::Both,
+        }
     }
 
     pub const fn with_host(self, owned: bool, pinned: bool) -> Word {
@@ -132,6 +150,17 @@ mod tests {
                 assert!(!word.is_ready(0, side), "no bits decide nothing");
             }
         }
+    }
+
+    #[test]
+    fn a_word_says_which_contents_it_was_made_for_and_forgets_the_earlier_ones() {
+        const ALL: [Contents; 6] =
+            [PRESENT[0], PRESENT[1], PRESENT[2], PRESENT[3], Contents::GivenUp, Contents::Parked];
+        for (before, now) in ALL.into_iter().flat_map(|before| ALL.map(|now| (before, now))) {
+            let word = Word::NEW.with(before).slow().with(now);
+            assert_eq!((word.contents(), word.head(), word.is_slow()), (now, Some(now.head()), false), "{before:?}");
+        }
+        assert_eq!(Word::DESTROYED.contents(), Contents::Untouched);
     }
 
     #[test]
