@@ -164,6 +164,8 @@ impl SyncedMemory {
             // SAFETY: the caller of this function guarantees Last use, and no copy uses the blocks.
             unsafe { owned.free() };
         }
+        // Both may have blocks in an arena, which can end only after them.
+        drop((left, kept.as_mut().and_then(|entry| entry.parked.take())));
         Self::end_sharing(kept.as_mut().and_then(|entry| entry.share.take()));
         recorder::record(self.subject(), || What::Ended);
         Ok(kept.filter(|_| is_over).map_or([None, None], |mut entry| entry.tensors.take_imports()))

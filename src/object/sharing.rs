@@ -230,15 +230,18 @@ impl SyncedMemory {
         // Other layers write all of their memory, and need no zeros.
         let fill = if fill == Fill::Zeros && layer != Executing::LayerWithZeros { Fill::Undefined } else { fill };
         let block = take(fill, place)?;
-        self.with_entry(|entry| match (&mut entry.share, &block) {
+        let ended = self.with_entry(|entry| match (&mut entry.share, &block) {
             (Some(share), Some(_)) => {
                 if fill != Fill::Copy {
                     share.begin_block();
                 }
                 share.count(side, self.size.load(Ordering::Relaxed) as u64);
+                None
             }
-            (share, _) => *share = None,
+            // The share knows that a parked object needs the other side's block.
+            (share, _) => share.take_if(|share| !share.is_lent()),
         })?;
+        drop(ended);
         Ok(block)
     }
 

@@ -123,18 +123,16 @@ impl SyncedMemory {
         // guarantees Unused.
         let Some(words) = block.and_then(|block| unsafe { words_of(block, bytes) }) else { return Ok(None) };
         let stored = of_twins(words, twins, rows).or_else(|| self.encoded(words, place?));
-        let Some(parked) = stored.and_then(|stored| FallibleArc::new(Parked { stored, bytes }).ok()) else {
+        let Some(parked) = stored.and_then(|stored| FallibleArc::new(Parked::new(stored, bytes)).ok()) else {
             return Ok(None);
         };
-        parked.count(u64::wrapping_add);
         let taken = parked.taken();
         let old = self.owned(now.word);
-        self.publish_with(claim, ObjectState::UNTOUCHED.with(step.next), |entry| {
-            if let Some(share) = &mut entry.share {
-                share.lent = None;
-            }
+        let former = self.publish_with(claim, ObjectState::UNTOUCHED.with(step.next), |entry| {
             entry.parked = Some(parked);
+            entry.share.as_mut().and_then(|share| share.lent.take())
         });
+        drop(former);
         // SAFETY: the object no longer refers to the block, and the caller of this function guarantees Unused.
         unsafe { old.free() };
         Ok(Some(taken))
@@ -162,6 +160,7 @@ impl SyncedMemory {
             let block = Owned { address, bytes, pinned: now.word.is_pinned(), owner: self.address() };
             FallibleArc::new(Lent { block, is_left: AtomicBool::new(false) }).ok()
         });
+        let mut former = None;
         let find = |entry: &mut Entry| {
             // An operation of another thread may be about to change the contents.
             if entry.is_claimed() {
@@ -170,10 +169,14 @@ impl SyncedMemory {
             if let Some(parked) = &entry.parked {
                 return Some(Twin::Parked(parked.clone()));
             }
-            let lent = lent?;
-            let is_same = self.state().is_ok_and(|now| owns(&now) && now.host == Some(lent.block.address));
+            let new = lent.as_ref()?;
+            let is_same = self.state().is_ok_and(|now| owns(&now) && now.host == Some(new.block.address));
             let share = entry.share.as_mut().filter(|_| is_same)?;
-            Some(Twin::Lent(share.lent.get_or_insert(lent).clone()))
+            // One that no parked object needs may be of a former block.
+            if !share.is_lent() {
+                former = share.lent.replace(new.clone());
+            }
+            share.lent.clone().map(Twin::Lent)
         };
         Some((self.with_entry(find).ok()??.filter(|twin| twin.words().is_some())?, bytes))
     }
@@ -186,13 +189,17 @@ impl SyncedMemory {
         }
         let parked = claim.with(|entry| entry.parked.clone()).ok_or(Error::Internal)?;
         let at_host = now.with(Contents::At(Side::Host));
-        let (next, _) = self.with_host_block(at_host, Fill::Copy, from)?;
+        let (next, new) = self.with_host_block(at_host, Fill::Copy, from)?;
         let block = next.host.ok_or(Error::Internal)?;
         // SAFETY: the block is new, and has the object's bytes.
         let words =
             unsafe { std::slice::from_raw_parts_mut(block.as_ptr().cast::<u32>(), parked.bytes / size_of::<u32>()) };
-        parked.write_to(words)?;
-        let gone = self.set_under(claim, next);
+        // SAFETY: the new block was not published.
+        unsafe { new.kept_for(parked.write_to(words)) }?;
+        let gone = claim.with(|entry| {
+            self.set_under(entry, next);
+            entry.parked.take()
+        });
         drop((gone, parked));
         Ok(())
     }
@@ -209,24 +216,24 @@ impl SyncedMemory {
             // SAFETY: both blocks have the object's size, and the new one is not published.
             unsafe { host.copy_from_nonoverlapping(old, self.size.load(Ordering::Relaxed)) };
         }
-        let left = claim.with(|entry| entry.share.as_mut().and_then(Share::leave_block));
+        // One step, between which and the next no fork comes.
+        let left = claim.with(|entry| {
+            let left = entry.share.as_mut().and_then(Share::leave_block)?;
+            self.set_under(entry, next);
+            Some(left)
+        });
         if left.is_none() {
             // The parked objects have ended meanwhile.
             // SAFETY: the new block was not published.
             unsafe { new.free() };
-            return Ok(());
         }
-        self.set_under(claim, next);
         Ok(())
     }
 
-    /// Publishes a state under a claim that goes on; returns the parked contents that it replaces.
-    fn set_under(&self, claim: &Claim<'_>, state: ObjectState) -> Option<FallibleArc<Parked>> {
-        claim.with(|entry| {
-            self.store(state, true);
-            entry.identity = self.identity();
-            entry.parked.take()
-        })
+    /// Publishes a state under a claim that goes on.
+    fn set_under(&self, entry: &mut Entry, state: ObjectState) {
+        self.store(state, true);
+        entry.identity = self.identity();
     }
 }
 
@@ -318,6 +325,12 @@ impl Twin {
 }
 
 impl Parked {
+    fn new(stored: Stored, bytes: usize) -> Parked {
+        let parked = Parked { stored, bytes };
+        parked.count(u64::wrapping_add);
+        parked
+    }
+
     /// The bytes that they take beside their twins.
     fn taken(&self) -> usize {
         match &self.stored {
