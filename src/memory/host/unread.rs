@@ -17,7 +17,8 @@ const PIECE: usize = 1 << 20;
 pub fn address(bytes: usize) -> Result<NonNull<c_void>, Error> {
     /// The number of pieces of the largest range, in the upper half, and its start, in pieces, in the lower one.
     static LARGEST: AtomicU64 = AtomicU64::new(0);
-    let pieces = bytes.div_ceil(PIECE);
+    // Ranges of growing contents, which stay mapped, add up to twice the largest.
+    let pieces = bytes.div_ceil(PIECE).next_power_of_two();
     let mut largest = LARGEST.load(Relaxed);
     if ((largest >> 32) as usize) < pieces {
         let start = map(pieces).ok_or(Error::no_room(bytes))?;
