@@ -3,14 +3,17 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use super::given_up::{LAYER, discard, place, shared, within};
+use super::given_up::{LAYER, discard, inner, place, shared, within};
+use super::parked::{half_zeros, holding, park, park_as, read};
 use crate::support::pools::MIB;
 use crate::support::*;
+use syncedmem::abi::net;
 
 /// What another thread does during this thread's next such call.
 type Beside = (Call, fn());
@@ -190,4 +193,35 @@ fn where_the_system_refuses_a_plan_its_blocks_are_lent_one_by_one_or_not_shared(
     within(LAYER, || object.mutable_cpu_data().unwrap());
     discard(&mut object);
     assert!(object.cpu_data().is_ok(), "it was not shared");
+}
+
+#[test(alone)]
+fn an_arena_ends_with_the_last_object_though_its_contents_are_parked_there() {
+    let contents = half_zeros(1, MIB / 4);
+    for as_a_twin in [false, true] {
+        let mut objects = [holding(&contents), holding(&contents)];
+        if as_a_twin {
+            let twin = inner(&mut objects[0]);
+            assert_eq!(park_as(&mut objects[1], &[twin], 1), Some(0));
+        } else {
+            let mut numbers = [0, 0, 4 * MIB, MIB, 8 * MIB];
+            unsafe { net::place(inner(&mut objects[1]), NonNull::from(&mut numbers)) };
+            park(&mut objects[1]).unwrap();
+        }
+        assert_ne!(RESERVED.load(Relaxed), 0);
+        drop(objects);
+        assert_eq!(RESERVED.load(Relaxed), 0, "as a twin: {as_a_twin}");
+    }
+}
+
+#[test(alone)]
+fn parked_contents_come_back_where_the_system_refuses_the_arena() {
+    let contents = half_zeros(1, MIB / 4);
+    let mut object = holding(&contents);
+    assert!(park(&mut object).unwrap() > MIB / 2, "its block's range is free now");
+    // The next plan needs another range.
+    place(&mut object, 0, 40 * MIB);
+    LIMIT.store(0, Relaxed);
+    assert_bytes(&read(&mut object, MIB), &contents, &"from outside of the arena");
+    assert_eq!(park(&mut object), None, "it is not shared any more");
 }

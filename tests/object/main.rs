@@ -18,6 +18,9 @@ mod device_threads;
 mod dlpack;
 mod dlpack_ends;
 mod given_up;
+mod parked;
+mod parked_beside;
+mod parked_twins;
 #[path = "../support/mod.rs"]
 mod support;
 
