@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use caffemodel::{At, Kind, Model, Part};
+use syncedmem_core::encoding::{Decoder, Encoding, choose, encode};
 
 /// A model file: every array that it has is read.
 pub fn model(file: &[u8]) {
@@ -41,6 +42,23 @@ pub fn arrays(file: &[u8]) {
             assert_eq!(Model::open(new).unwrap().layers().len(), Model::open(like).unwrap().layers().len());
         }
     });
+}
+
+/// Words that come back from their encoding, and encoded words that may be damaged. The first byte chooses the encoding.
+pub fn encoding(file: &[u8]) {
+    let words: Vec<u32> = file.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+    if let Some(choice) = choose(&words) {
+        let (mut encoded, mut decoded) = (vec![u32::MAX; choice.words], vec![u32::MAX; words.len()]);
+        encode(choice.encoding, &words, &mut encoded);
+        Decoder::new(choice.encoding, &encoded, words.len()).fill(&mut decoded);
+        assert!(decoded == words && Decoder::new(choice.encoding, &encoded, words.len()).are_next(&words));
+    }
+    let encodings = [Encoding::Runs, Encoding::Zeros, Encoding::Small];
+    let (first, second) =
+        (file.first().map_or(0, |&byte| usize::from(byte)), file.get(1).map_or(0, |&byte| byte.into()));
+    let mut decoder = Decoder::new(encodings[first % 3], &words, first * 64);
+    decoder.fill(&mut vec![0; second]);
+    decoder.are_next(&vec![0; first * 64]);
 }
 
 /// A recording: `syncedmem report` and `export` read it.

@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         ("arrays", syncedmem_fuzz::arrays),
         ("recording", syncedmem_fuzz::recording),
         ("program", syncedmem_fuzz::program),
+        ("encoding", syncedmem_fuzz::encoding),
     ];
     let mut failed = 0;
     for (name, target) in targets {
