@@ -103,7 +103,8 @@ pub fn encode(encoding: Encoding, words: &[u32], to: &mut [u32]) {
             let (bitmap, others) = to.split_at_mut(blocks.min(to.len()));
             let mut others = others.iter_mut();
             for (bits, part) in bitmap.iter_mut().zip(words.chunks(BLOCK)) {
-                *bits = part.iter().enumerate().fold(0, |bits, (at, &word)| bits | u32::from(word != 0) << at);
+                let is_zero = |word| word == 0 || cfg!(syncedmem_fault = "-0 is taken for 0") && word == 1 << 31;
+                *bits = part.iter().enumerate().fold(0, |bits, (at, &word)| bits | u32::from(!is_zero(word)) << at);
                 for (at, other) in set_bits(*bits).zip(&mut others) {
                     *other = part[at];
                 }
@@ -218,6 +219,7 @@ impl<'e> Decoder<'e> {
         self.block += 1;
         block.fill(0);
         if self.encoding == Encoding::Zeros {
+            let number = number + usize::from(cfg!(syncedmem_fault = "the bitmap is off by one"));
             let bits = self.heads.get(number).copied().unwrap_or(0);
             let (others, rest) = self.rest.split_at(self.rest.len().min(bits.count_ones() as usize));
             for (at, &other) in set_bits(bits).zip(others) {

@@ -86,7 +86,8 @@ impl Share {
     /// Leaves the block to the parked objects that need it, of which the last one frees it. `None`: no parked object needs it. The caller
     /// drops the value outside of the lock.
     pub fn leave_block(&mut self) -> Option<FallibleArc<Lent>> {
-        let lent = self.lent.take().filter(FallibleArc::is_shared)?;
+        let is_needed = |lent: &_| FallibleArc::is_shared(lent) && !cfg!(syncedmem_fault = "a twin is forgotten");
+        let lent = self.lent.take().filter(is_needed)?;
         lent.is_left.store(true, Relaxed);
         Some(lent)
     }
