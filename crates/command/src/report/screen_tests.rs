@@ -6,12 +6,11 @@ use syncedmem_core::head::{Access, Side};
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Cause, Event, Noticed, Path, What};
 
-use super::Shown;
 use super::facts::{Ending, How, Process, Trace};
 use super::gather::Gathering;
 use super::rows::InPlace;
 use super::samples::{allocated, at};
-use super::text;
+use super::{Shown, text};
 
 const MIB: u64 = 1 << 20;
 
@@ -278,6 +277,50 @@ fn layers_that_could_be_in_place_are_told_with_what_to_write_and_the_types_of_la
     assert!(text.contains("\n  1. prototxt: in-place, possible, 2 layers, 96.0 MiB to save (34.8 %)\n"), "{text}");
     assert!(text.contains("\n       - 96.0 MiB: norm, relu: write \"conv1\" for \"norm\", \"relu\"\n"), "{text}");
     assert!(!text.contains("nothing worth doing") && !text.contains("beginning"), "{text}");
+}
+
+/// A net of 64 items in training, with what three plans would need of its 128 MiB.
+fn with_plans([gradients, all, parked]: [u64; 3]) -> Gathering {
+    let mut gathering = net();
+    let plan = |mebibytes: u64| format!("\t{}\t{}\t{}\t{}", 128 * MIB, mebibytes * MIB, 256 * MIB, 2 * mebibytes * MIB);
+    gathering.net(&format!("\tsharing\t-\t1\t7\t64{}{}{}", plan(gradients), plan(all), plan(parked)));
+    gathering
+}
+
+/// The first screen, in one line.
+fn in_one_line(gathering: Gathering, resident: u64) -> String {
+    let text = screen(finished(gathering, ended(resident * MIB, 1_000_000_000)));
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_value_of_share_is_shown_if_it_needs_a_tenth_less_than_the_next_one() {
+    let begin = |plans| {
+        let text = in_one_line(with_plans(plans), 200);
+        let from = text.find("--share").expect("a value");
+        text[from..text.find("memory at the peak").expect("a list")].to_string()
+    };
+    assert_eq!(
+        begin([80, 60, 20]),
+        "--share=parked would need 40.0 MiB of these 148.0 MiB; --share=all, which encodes nothing, 80.0 MiB; \
+         --share=gradients, which leaves the activations readable, 100.0 MiB with --share=parked, one more item would cost \
+         320.0 KiB; 1.0 GiB would hold batch 3046 "
+    );
+    let training = begin([80, 75, 20]);
+    assert!(
+        training.starts_with("--share=parked would need 40.0 MiB of these 148.0 MiB; --share=gradients, "),
+        "{training}"
+    );
+    let test = begin([127, 20, 20]);
+    assert!(
+        test.starts_with(
+            "--share=all would need 40.0 MiB of these 148.0 MiB with --share=all, one more item would cost"
+        ),
+        "{test}"
+    );
+    assert!(begin([70, 69, 68]).starts_with("--share=gradients would need 90.0 MiB of these 148.0 MiB with"));
+    let small = in_one_line(with_plans([127, 126, 125]), 200);
+    assert!(!small.contains("--share") && small.ends_with("nothing worth doing"), "{small}");
 }
 
 #[test]

@@ -71,7 +71,22 @@ fn fitting(process: &Process, growth: &Growth, shown: Shown) -> String {
     }
 }
 
-/// `--share=all would need 510.0 MiB of these 3.3 GiB`, or the memory that a run with --share needed.
+/// The values of `--share`, the one that would save most first. Each needs a tenth less than the next, and the last one than no sharing.
+pub fn worth_sharing(process: &Process) -> Vec<(&'static str, Saving)> {
+    let peak = process.account.memory(Kind::Pageable).peak;
+    let mut least = peak;
+    let mut worth = Vec::new();
+    for (name, saving) in ["gradients", "all", "parked"].into_iter().zip(process.layers.sharing.savings(peak)) {
+        let needs = peak.saturating_sub(saving.bytes);
+        if needs > 0 && needs < least - least / 10 {
+            least = needs;
+            worth.insert(0, (name, saving));
+        }
+    }
+    worth
+}
+
+/// `--share=parked would need 510.0 MiB of these 3.3 GiB`, or the memory that a run with --share needed.
 pub fn sharing_lines(process: &Process, shown: Shown) -> Vec<String> {
     let sharing = &process.layers.sharing;
     if let Some(sides) = sharing.shared {
@@ -83,23 +98,20 @@ pub fn sharing_lines(process: &Process, shown: Shown) -> Vec<String> {
             .collect();
     }
     let peak = process.account.memory(Kind::Pageable).peak;
-    let [gradients, all, _] = sharing.savings(peak);
-    // Savings below 10 % are not shown.
-    let is_worth = |saving: &Saving| saving.bytes > peak / 10 && saving.bytes < peak;
-    if !is_worth(&all) {
-        return Vec::new();
-    }
+    let worth = worth_sharing(process);
+    let Some((&(best, saving), others)) = worth.split_first() else { return Vec::new() };
     let needs = |saving: Saving| Size(peak - saving.bytes);
-    let mut lines = vec![format!("--share=all would need {} of these {}", needs(all), Size(peak))];
-    if is_worth(&gradients) {
-        lines[0] += &format!("; --share=gradients, which leaves the activations readable, {}", needs(gradients));
+    let mut lines = vec![format!("--share={best} would need {} of these {}", needs(saving), Size(peak))];
+    for &(name, saving) in others {
+        let why = if name == "all" { "encodes nothing" } else { "leaves the activations readable" };
+        lines[0] += &format!("; --share={name}, which {why}, {}", needs(saving));
     }
     let growths = growth(process);
-    let of_nets = |growth: &&Growth| growth.items == all.items && !growth.is_device;
+    let of_nets = |growth: &&Growth| growth.items == saving.items && !growth.is_device;
     let largest = growths.iter().find(of_nets).filter(|_| process.bound_that_ended().is_none());
-    if let Some(growth) = largest.map(|growth| growth.with(all)).filter(Growth::is_plausible) {
+    if let Some(growth) = largest.map(|growth| growth.with(saving)).filter(Growth::is_plausible) {
         let fitting = fitting(process, &growth, shown);
-        lines.push(format!("with --share=all, one more item would cost {}{fitting}", Size(growth.one_more)));
+        lines.push(format!("with --share={best}, one more item would cost {}{fitting}", Size(growth.one_more)));
     }
     lines
 }
