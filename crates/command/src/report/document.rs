@@ -11,7 +11,8 @@ use super::about::About;
 use super::batch::{Growth, Limit, growth};
 use super::facts::{Ending, Failure, How, Process, Trace};
 use super::layers::Group;
-use super::rows::{CERTAINTY, CHANGE, Caller, HolderRow, IN_PLACE, InPlace, NOT_KNOWN, SEEN, TO_DO};
+use super::rows::{CERTAINTY, Caller, HolderRow, IN_PLACE, InPlace, Rule, SHARE};
+use super::sentences::share;
 
 /// The version rises if a field is removed or its meaning changes. Fields may be added.
 pub const VERSION: u32 = 1;
@@ -199,20 +200,24 @@ fn sites(process: &Process) -> Value {
 }
 
 fn advice(process: &Process) -> Value {
-    let advice = |place: &InPlace| {
+    let advice = |rule: &Rule, is_worth: bool, made: &str, at: &str, count: u64, bytes: u64| {
         json!({
-            "rule": IN_PLACE,
+            "rule": rule.name,
             "certainty": CERTAINTY,
-            "worth_doing": process.is_worth_doing(),
-            "change": CHANGE,
-            "seen": SEEN,
-            "to_do": TO_DO,
-            "not_known": NOT_KNOWN,
-            "made": place.layers,
-            "at": place.change,
-            "count": place.count,
-            "bytes": place.bytes,
+            "worth_doing": is_worth,
+            "change": rule.change,
+            "seen": rule.seen,
+            "to_do": rule.to_do,
+            "not_known": rule.not_known,
+            "made": made,
+            "at": at,
+            "count": count,
+            "bytes": bytes,
         })
     };
-    process.in_place.iter().map(advice).collect()
+    let share = share(process).map(|share| advice(&SHARE, true, "", &share.option, 0, share.bytes));
+    let is_worth = process.is_worth_doing();
+    let in_place =
+        |place: &InPlace| advice(&IN_PLACE, is_worth, &place.layers, &place.change, place.count, place.bytes);
+    share.into_iter().chain(process.in_place.iter().map(in_place)).collect()
 }

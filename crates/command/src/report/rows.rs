@@ -4,17 +4,34 @@ use std::collections::HashMap;
 
 use syncedmem_trace::account::Sum;
 
-/// The words of the advice: its name, how certain it is, what to change, what was seen, what to do, and what is not known.
-pub const IN_PLACE: &str = "in-place";
+/// The words of a piece of advice.
+pub struct Rule {
+    pub name: &'static str,
+    pub change: &'static str,
+    pub seen: &'static str,
+    pub to_do: &'static str,
+    pub not_known: &'static str,
+}
+
+/// How certain all advice is: the reader must judge.
 pub const CERTAINTY: &str = "possible";
-pub const CHANGE: &str = "prototxt";
-pub const SEEN: &str =
-    "Layers write to separate outputs, although they could write over their inputs, which no other layer reads.";
-pub const TO_DO: &str =
-    "Give each output the name of the input, wherever it is a top or a bottom: results stay the same.";
-pub const NOT_KNOWN: &str = "The program must not read the input or the output by its name. Not for a ReLU with a \
-                             negative_slope below 0, an ELU with an alpha below 0, nor after an Eltwise with \
-                             stable_prod_grad: false.";
+
+pub const SHARE: Rule = Rule {
+    name: "share",
+    change: "command",
+    seen: "Blobs keep memory while no layer needs their contents.",
+    to_do: "Give syncedmem run the option: results stay the same.",
+    not_known: "If the program reads a blob after its last layer, name the blob with --keep: without it such a read is an error.",
+};
+
+pub const IN_PLACE: Rule = Rule {
+    name: "in-place",
+    change: "prototxt",
+    seen: "Layers write to separate outputs, although they could write over their inputs, which no other layer reads.",
+    to_do: "Give each output the name of the input, wherever it is a top or a bottom: results stay the same.",
+    not_known: "The program must not read the input or the output by its name. Not for a ReLU with a negative_slope \
+                below 0, an ELU with an alpha below 0, nor after an Eltwise with stable_prod_grad: false.",
+};
 
 /// Layers that could write over the memory of one blob.
 #[derive(Clone, Debug, Default)]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde_json::json;
 use syncedmem_core::head::{Access, Side};
 use syncedmem_core::kind::Kind;
 use syncedmem_trace::event::{Cause, Event, Noticed, Path, What};
@@ -10,7 +11,7 @@ use super::facts::{Ending, How, Process, Trace};
 use super::gather::Gathering;
 use super::rows::InPlace;
 use super::samples::{allocated, at};
-use super::{Shown, text};
+use super::{Shown, document, page, text};
 
 const MIB: u64 = 1 << 20;
 
@@ -321,6 +322,41 @@ fn a_value_of_share_is_shown_if_it_needs_a_tenth_less_than_the_next_one() {
     assert!(begin([70, 69, 68]).starts_with("--share=gradients would need 90.0 MiB of these 148.0 MiB with"));
     let small = in_one_line(with_plans([127, 126, 125]), 200);
     assert!(!small.contains("--share") && small.ends_with("nothing worth doing"), "{small}");
+}
+
+#[test]
+fn the_first_advice_is_to_share_with_the_bytes_of_the_process() {
+    let share = "worth doing 1. command: --share=parked, possible 108.0 MiB to save (54.0 %): the process would need 92.0 MiB \
+                 instead of 200.0 MiB Give syncedmem run the option";
+    let text = in_one_line(with_plans([80, 60, 20]), 200);
+    assert!(text.contains(share) && !text.contains("nothing worth") && !text.contains(" 2. "), "{text}");
+    let unused = in_one_line(with_plans([80, 60, 20]), 100);
+    assert!(
+        unused.contains("108.0 MiB to save (73.0 %): its blobs would need 40.0 MiB instead of 148.0 MiB"),
+        "{unused}"
+    );
+
+    let mut gathering = not_shared();
+    gathering.net(&format!("\tsharing\t-\t1\t7\t64{}", format!("\t{}\t{}", 200 * MIB, 100 * MIB).repeat(6)));
+    let process = finished(gathering, ended(300 * MIB, 1_000_000_000));
+    let text = screen(process.clone());
+    let places =
+        ["worth doing; the first makes the second save less\n\n  1. command: --share", "\n  2. prototxt: in-place"];
+    let places = places.map(|part| text.find(part).unwrap_or_else(|| panic!("{part} is not in {text}")));
+    assert!(places.is_sorted());
+    let trace = Trace { processes: vec![process], ..Trace::default() };
+    let advice = document::of(&trace, None)["processes"][0]["advice"].clone();
+    let first: Vec<_> = ["rule", "at", "bytes", "worth_doing"].map(|field| advice[0][field].clone()).into();
+    assert_eq!(first, [json!("share"), json!("--share=gradients"), json!(100 * MIB), json!(true)]);
+    assert_eq!(advice[1]["rule"], "in-place");
+    let page = page::of(&trace, Shown::default());
+    let places = [
+        "<h4>command: --share=gradients <",
+        "the process would need 200.0 MiB instead of 300.0 MiB.</p>",
+        "<h4>prototxt: in-place <",
+    ];
+    let places = places.map(|part| page.find(part).unwrap_or_else(|| panic!("{part} is not in {page}")));
+    assert!(places.is_sorted() && !page.contains("Nothing worth doing"), "{places:?}");
 }
 
 #[test]

@@ -116,6 +116,25 @@ pub fn sharing_lines(process: &Process, shown: Shown) -> Vec<String> {
     lines
 }
 
+/// The value of `--share` that would save most.
+pub struct Share {
+    pub option: String,
+    pub bytes: u64,
+    /// `535.0 MiB to save (52.2 %): the process would need 490.0 MiB instead of 1.0 GiB`
+    pub line: String,
+}
+
+pub fn share(process: &Process) -> Option<Share> {
+    let &(name, Saving { bytes, .. }) = worth_sharing(process).first()?;
+    let peak = process.account.memory(Kind::Pageable).peak;
+    // A process that is smaller than its blobs has not used all of their memory.
+    let resident = process.ending.resident_peak.filter(|&resident| resident >= peak);
+    let (who, whole) = resident.map_or(("its blobs", peak), |resident| ("the process", resident));
+    let part = Percent { part: bytes, of: whole };
+    let needs = format!("{who} would need {} instead of {}", Size(whole - bytes), Size(whole));
+    Some(Share { option: format!("--share={name}"), bytes, line: format!("{} to save ({part}): {needs}", Size(bytes)) })
+}
+
 /// `122 fills (10.0 MiB) took 23.5 ms: 0.1 % of the 18.0 s of the run`
 pub fn spent_line(process: &Process) -> String {
     let Spent { copies, fills, not_measured, threads } = &process.spent;

@@ -13,7 +13,7 @@ use super::facts::{Ending, How, Process, Trace};
 use super::gather::Gathering;
 use super::json_of;
 use super::page;
-use super::rows::{InPlace, TO_DO};
+use super::rows::{IN_PLACE, InPlace};
 use super::samples::{TICKS, allocated, at, copied, cost, freed, life, process};
 use super::text;
 
@@ -209,8 +209,8 @@ fn advice_stands_on_top_and_what_is_to_be_changed_in_several_places_is_said_once
     let in_place = vec![place("one", 3), place("two", 4), place("three", 5)];
     let page = page_of([Process { in_place, ..process(&life()) }]);
     is_well_formed(&page);
-    assert_eq!(page.matches(TO_DO).count(), 1);
-    assert!(page.find(TO_DO) < page.find("Memory over time"));
+    assert_eq!(page.matches(IN_PLACE.to_do).count(), 1);
+    assert!(page.find(IN_PLACE.to_do) < page.find("Memory over time"));
     for row in
         ["12 layers, 11.7 KiB to save (", "<bdi>one</bdi>", "<bdi>two</bdi>", "<bdi>three</bdi>", "<bdi>there</bdi>"]
     {

@@ -8,8 +8,8 @@ use syncedmem_core::text::Size;
 use super::Shown;
 use super::about::{escaped, taken_over};
 use super::facts::{Process, Trace};
-use super::rows::{CERTAINTY, CHANGE, HolderRow, IN_PLACE, NOT_KNOWN, TO_DO};
-use super::sentences::{Held, List, ROWS, at_peak, holders};
+use super::rows::{CERTAINTY, HolderRow, IN_PLACE, SHARE};
+use super::sentences::{Held, List, ROWS, Share, at_peak, holders, share};
 use super::sentences::{
     batch_lines, kinds, made_unseen_line, peak_line, percent, saving_line, sharing_lines, spent_line,
 };
@@ -79,8 +79,9 @@ fn screen(f: &mut String, process: &Process, shown: Shown) -> fmt::Result {
 }
 
 fn advice(f: &mut String, process: &Process, details: bool) -> fmt::Result {
-    let is_there = !process.in_place.is_empty();
-    if !is_there || !(details || process.is_worth_doing()) {
+    let (share, is_there) = (share(process), !process.in_place.is_empty());
+    let in_place = is_there && (details || process.is_worth_doing());
+    if share.is_none() && !in_place {
         let smaller = match (process.bound_that_ended(), is_there) {
             (Some(_), _) => return Ok(()),
             (None, true) => ": no advice saves a thousandth of the peak (1 smaller: --details)",
@@ -89,10 +90,21 @@ fn advice(f: &mut String, process: &Process, details: bool) -> fmt::Result {
         return writeln!(f, "\nnothing worth doing{smaller}");
     }
     let (what, most) = if details { ("all advice", usize::MAX) } else { ("worth doing", PLACES) };
-    writeln!(f, "\n{what}, the largest saving first\n")?;
-    writeln!(f, "  1. {CHANGE}: {IN_PLACE}, {CERTAINTY}, {}", saving_line(process))?;
-    wrapped(f, "     ", TO_DO)?;
-    wrapped(f, "     ", NOT_KNOWN)?;
+    let overlap = if share.is_some() && in_place { "; the first makes the second save less" } else { "" };
+    writeln!(f, "\n{what}{overlap}\n")?;
+    let number = if share.is_some() { 2 } else { 1 };
+    if let Some(Share { option, line, .. }) = share {
+        writeln!(f, "  1. {}: {option}, {CERTAINTY}", SHARE.change)?;
+        wrapped(f, "     ", &line)?;
+        wrapped(f, "     ", SHARE.to_do)?;
+        wrapped(f, "     ", SHARE.not_known)?;
+    }
+    if !in_place {
+        return Ok(());
+    }
+    writeln!(f, "  {number}. {}: {}, {CERTAINTY}, {}", IN_PLACE.change, IN_PLACE.name, saving_line(process))?;
+    wrapped(f, "     ", IN_PLACE.to_do)?;
+    wrapped(f, "     ", IN_PLACE.not_known)?;
     for place in process.in_place.iter().take(most) {
         let (layers, change) = (escaped(&place.layers), escaped(&place.change));
         wrapped(f, "       ", &format!("- {}: {layers}: {change}", Size(place.bytes)))?;

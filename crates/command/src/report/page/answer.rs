@@ -5,8 +5,8 @@ use super::tables::sortable;
 use super::{KINDS, peaks};
 use crate::report::Shown;
 use crate::report::facts::Process;
-use crate::report::rows::{CERTAINTY, CHANGE, IN_PLACE, InPlace, NOT_KNOWN, SEEN, TO_DO};
-use crate::report::sentences::{self, Count, Counted, List, Percent, ROWS, at_peak, percent};
+use crate::report::rows::{CERTAINTY, IN_PLACE, InPlace, Rule, SHARE};
+use crate::report::sentences::{self, Count, Counted, List, Percent, ROWS, Share, at_peak, percent};
 use syncedmem_core::text::Size;
 
 /// Number of places that advice lists.
@@ -56,28 +56,48 @@ fn table(html: &mut Html, key: &'static str, List { by, rows }: &List, peak: u64
 }
 
 pub fn advice(html: &mut Html, process: &Process) {
-    let (is_there, is_worth) = (!process.in_place.is_empty(), process.is_worth_doing());
-    if !is_there && process.bound_that_ended().is_some() {
+    let (share, is_there, is_worth) =
+        (sentences::share(process), !process.in_place.is_empty(), process.is_worth_doing());
+    let is_ended = process.bound_that_ended().is_some();
+    if share.is_none() && !is_there && is_ended {
         return;
     }
     html.markup("<section class=\"advice\"><h3>Advice</h3>");
-    if !is_worth && process.bound_that_ended().is_none() {
+    if share.is_none() && !is_worth && !is_ended {
         html.markup("<p>Nothing worth doing.</p>");
     }
+    if share.is_some() || is_worth {
+        html.markup("<ol>");
+        if let Some(Share { option, line, .. }) = &share {
+            head(html, &SHARE, option);
+            html.text(line).markup(".</p><p class=\"unknown\">").markup(SHARE.not_known).markup("</p></li>");
+        }
+        if is_worth {
+            in_place(html, process);
+        }
+        html.markup("</ol>");
+    }
+    if share.is_some() && is_worth {
+        html.markup("<p>The first makes the second save less.</p>");
+    }
     if is_there && !is_worth {
-        html.markup("<details><summary>1 piece of advice would save less than a thousandth of the peak</summary>");
+        html.markup("<details><summary>1 piece of advice would save less than a thousandth of the peak</summary><ol>");
+        in_place(html, process);
+        html.markup("</ol></details>");
     }
-    if is_there {
-        card(html, process);
-    }
-    html.markup(if is_there && !is_worth { "</details></section>" } else { "</section>" });
+    html.markup("</section>");
 }
 
-fn card(html: &mut Html, process: &Process) {
+/// Begins a piece of advice, up to the paragraph that says what it saves.
+fn head(html: &mut Html, rule: &Rule, name: &str) {
+    html.markup("<li data-rule=\"").markup(rule.name).markup("\"><h4>").markup(rule.change).markup(": ").text(name);
+    html.markup(" <span class=\"badge\">").markup(CERTAINTY).markup("</span></h4><p>").markup(rule.seen);
+    html.markup("</p><p class=\"todo\">").markup(rule.to_do).markup("</p><p>");
+}
+
+fn in_place(html: &mut Html, process: &Process) {
     let places = &process.in_place;
-    html.markup("<ol><li data-rule=\"").markup(IN_PLACE).markup("\"><h4>").markup(CHANGE).markup(": ").markup(IN_PLACE);
-    html.markup(" <span class=\"badge\">").markup(CERTAINTY).markup("</span></h4><p>");
-    html.markup(SEEN).markup("</p><p class=\"todo\">").markup(TO_DO).markup("</p><p>");
+    head(html, &IN_PLACE, IN_PLACE.name);
     html.text(sentences::saving_line(process)).markup(".</p>");
     html.markup(if places.len() > OPEN { "<details>" } else { "<details open>" }).markup("<summary>");
     html.text(Counted(places.len() as u64, "place", "places")).markup("</summary>");
@@ -91,5 +111,5 @@ fn card(html: &mut Html, process: &Process) {
     if more > 0 {
         html.markup("<p class=\"none\">").text(Count(more as u64)).markup(" more places, each of them worth less.</p>");
     }
-    html.markup("</details><p class=\"unknown\">").markup(NOT_KNOWN).markup("</p></li></ol>");
+    html.markup("</details><p class=\"unknown\">").markup(IN_PLACE.not_known).markup("</p></li>");
 }
