@@ -4,6 +4,7 @@
 use std::ffi::c_char;
 use std::ptr::NonNull;
 
+use syncedmem_core::waited::Waited;
 use syncedmem_trace::event::PassKind;
 
 use super::arguments::string;
@@ -129,18 +130,17 @@ pub extern "C" fn executing(what: u32, step: u64) -> u32 {
 
 /// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long most)`: writes to
 /// `figures`, for the host and then for devices, the bytes that the arenas needed, the most that were in use at once, and the most
-/// that the shared objects would have had at once; then, of the moment when most bytes were parked, these bytes, those that they took, and
-/// the numbers of twins, of runs, and of contents encoded by their zeros. Writes at most `most` sentences of objects that were touched from outside of
-/// layers to `touched`; returns their number.
+/// that the shared objects would have had at once; then the figures of `Waited`, of the moment when most bytes were parked. Writes at most
+/// `most` sentences of objects that were touched from outside of layers to `touched`; returns their number.
 #[unsafe(export_name = "_ZN9syncedmem7sharingEPmS0_m")]
-pub unsafe extern "C" fn sharing(figures: NonNull<[u64; 11]>, touched: NonNull<usize>, most: usize) -> usize {
+pub unsafe extern "C" fn sharing(figures: NonNull<[[u64; 3]; 5]>, touched: NonNull<usize>, most: usize) -> usize {
     let ([host, device], sentences) = share::figures();
     let (of_host, of_devices) = (arena::host::figures(), arena::device::figures());
-    let [[a, b, c], [d, e, f]] = [(of_host, host), (of_devices, device)]
+    let [host, devices] = [(of_host, host), (of_devices, device)]
         .map(|(Figures { needed, most_in_use, .. }, would_be)| [needed, most_in_use, would_be]);
-    let [g, h, i, j, k] = parked::figures();
-    // SAFETY: libsyncedmem_net.so passes an array of eleven.
-    unsafe { figures.write([a, b, c, d, e, f, g, h, i, j, k]) };
+    let Waited([twins, differences, zeros]) = parked::figures();
+    // SAFETY: libsyncedmem_net.so passes five times three numbers.
+    unsafe { figures.write([host, devices, twins, differences, zeros]) };
     let sentences = sentences.take(most).enumerate();
     sentences.fold(0, |_, (at, sentence)| {
         // SAFETY: libsyncedmem_net.so passes an array of `most`.

@@ -14,3 +14,4 @@ pub mod limits;
 pub mod new_file;
 pub mod settings;
 pub mod text;
+pub mod waited;

@@ -7,6 +7,8 @@ use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use syncedmem_core::waited::Waited;
+
 use crate::blob::Object;
 
 /// `SYNCEDMEM_NAME_BYTES` of syncedmem.h.
@@ -172,22 +174,12 @@ pub struct Figures {
     /// Of the host and of devices: bytes that the arenas needed, the most that were used at once, and the most that the shared objects would
     /// have had at once without sharing.
     pub sides: [[u64; 3]; 2],
-    pub parked: Parked,
+    /// When most bytes were parked.
+    pub parked: Waited,
 }
 
 impl Figures {
-    pub const NONE: Figures = Figures { sides: [[0; 3]; 2], parked: Parked { bytes: 0, stored: 0, kinds: [0; 3] } };
-}
-
-/// When most bytes were parked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Parked {
-    pub bytes: u64,
-    /// The bytes that they took.
-    pub stored: u64,
-    /// The numbers of contents that equalled another object's, that were runs of equal words, and that were encoded by their zeros.
-    pub kinds: [u64; 3],
+    pub const NONE: Figures = Figures { sides: [[0; 3]; 2], parked: Waited([[0; 3]; 3]) };
 }
 
 /// Also returns the addresses of the sentences of objects that were touched outside of layers.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use syncedmem_core::encoding::{Decoder, Encoding, choose, encode};
 use syncedmem_core::head::Side;
+use syncedmem_core::waited::Waited;
 
 use super::super::access::Source;
 use super::super::table::Blocking;
@@ -366,24 +367,33 @@ impl Parked {
             Stored::Encoded(Encoding::Runs | Encoding::Small, _) => 1,
             Stored::Encoded(Encoding::Zeros, _) => 2,
         };
-        let update = |at: usize, by: u64| NOW[at].fetch_update(Relaxed, Relaxed, |sum| Some(change(sum, by)));
-        update(1, self.taken() as u64).ok();
-        update(2 + kind, 1).ok();
-        let before = update(0, self.bytes as u64).unwrap_or(0);
-        let waiting = change(before, self.bytes as u64);
-        if waiting > before && MOST[0].fetch_max(waiting, Relaxed) < waiting {
-            MOST.iter().zip(&NOW).skip(1).for_each(|(most, now)| most.store(now.load(Relaxed), Relaxed));
+        let update =
+            |sum: &AtomicU64, by: u64| sum.fetch_update(Relaxed, Relaxed, |sum| Some(change(sum, by))).unwrap_or(0);
+        let by = [1, self.bytes as u64, self.taken() as u64];
+        NOW[kind].iter().zip(by).for_each(|(sum, by)| _ = update(sum, by));
+        let before = update(&BYTES, by[1]);
+        let waiting = change(before, by[1]);
+        if waiting > before && MOST_BYTES.fetch_max(waiting, Relaxed) < waiting {
+            MOST.iter()
+                .flatten()
+                .zip(NOW.iter().flatten())
+                .for_each(|(most, now)| most.store(now.load(Relaxed), Relaxed));
         }
     }
 }
 
-/// Bytes that wait, bytes that they take, and the numbers of twins, of runs, and of contents by their zeros: now, and when most bytes
-/// waited.
-static NOW: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
-static MOST: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
+type Sums = [[AtomicU64; 3]; 3];
 
-pub fn figures() -> [u64; 5] {
-    [0, 1, 2, 3, 4].map(|at: usize| MOST[at].load(Relaxed))
+/// The figures of [`Waited`]: now, and when most bytes waited.
+static NOW: Sums = [const { [const { AtomicU64::new(0) }; 3] }; 3];
+static MOST: Sums = [const { [const { AtomicU64::new(0) }; 3] }; 3];
+/// The bytes that wait: now, and the most.
+static BYTES: AtomicU64 = AtomicU64::new(0);
+static MOST_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// Returns what waited when most bytes did.
+pub fn figures() -> Waited {
+    Waited([0, 1, 2].map(|way: usize| [0, 1, 2].map(|figure: usize| MOST[way][figure].load(Relaxed))))
 }
 
 /// # Safety

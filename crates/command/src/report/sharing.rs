@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use syncedmem_core::waited::Waited;
+
 /// Bytes of the memory of a net.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Plan {
@@ -25,17 +27,8 @@ pub struct Sharing {
     nets: HashMap<u64, Net>,
     /// `Some` if the run shared memory: bytes that the arenas needed, and that the blobs would have needed, on the host and on devices.
     pub shared: Option<[(u64, u64); 2]>,
-    /// What was parked when that was most.
-    pub parked: Option<Parked>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parked {
-    pub bytes: u64,
-    /// The bytes that they took.
-    pub stored: u64,
-    /// The numbers of duplicates, of constants, and of those that were encoded by their zeros.
-    pub kinds: [u64; 3],
+    /// What waited, when most bytes did.
+    pub waited: Waited,
 }
 
 /// Bytes that a value of `--share` would save.
@@ -60,9 +53,8 @@ impl Sharing {
         match (kind, numbers.as_deref()) {
             (Some("shared"), Some(&[a, _, b, c, _, d, ref parked @ ..])) => {
                 self.shared = Some([(a, b), (c, d)]);
-                if let &[bytes, stored, twins, constants, zeros] = parked {
-                    let parked = Parked { bytes, stored, kinds: [twins, constants, zeros] };
-                    self.parked = Some(parked).filter(|_| bytes > 0);
+                if let &[a, b, c, d, e, f, g, h, i] = parked {
+                    self.waited = Waited([[a, b, c], [d, e, f], [g, h, i]]);
                 }
             }
             (Some("sharing"), Some(&[net, thread, items, a, b, c, d, e, f, g, h, ref parked @ ..])) => {
@@ -125,8 +117,8 @@ mod tests {
         assert_eq!((all.bytes, all.each, all.items), (350, 60, 4));
         assert_eq!(sharing.savings(350)[1].bytes, 250, "the second net was not there at the same time");
         assert!(sharing.take("\tshared\t-\t10\t9\t50\t7\t6\t20") && sharing.shared == Some([(10, 50), (7, 20)]));
-        assert!(sharing.take("\tshared\t-\t10\t9\t50\t7\t6\t20\t400\t100\t1\t2\t3"));
-        assert_eq!(sharing.parked, Some(Parked { bytes: 400, stored: 100, kinds: [1, 2, 3] }));
+        assert!(sharing.take("\tshared\t-\t10\t9\t50\t7\t6\t20\t1\t80\t0\t2\t90\t9\t3\t70\t40"));
+        assert_eq!(sharing.waited, Waited([[1, 80, 0], [2, 90, 9], [3, 70, 40]]));
         assert!(sharing.take("\tsharing\t-\t1\t7\t4\t100\t60\t200\t110\t300\t50\t580\t90\t300\t40\t580\t70"));
         assert_eq!(sharing.savings(300)[2].bytes, 260);
         assert!(sharing.take("\tsharing\t-\tdamaged"));

@@ -158,6 +158,24 @@ fn page_of_many(made: u64) -> String {
 }
 
 #[test]
+fn a_page_shows_what_waited_and_as_what() {
+    let mut gathering = Gathering::default();
+    life().iter().for_each(|event| gathering.take(event));
+    assert!(!page_of([process(&life())]).contains("waited"));
+    gathering.net("\tshared\t-\t9\t9\t30\t0\t0\t0\t61\t5000\t0\t0\t0\t0\t1\t3000\t2000");
+    let process = gathering.finish(1, "train".to_string(), HashMap::new());
+    let trace = Trace { processes: vec![process], ..Trace::default() };
+    let line = "7.8 KiB waited as 2.0 KiB: 61 duplicates, 1 by its zeros";
+    assert!(text_of(&trace).contains(&format!("shared memory needed 9 B for blobs of 30 B\n{line}\n")));
+    let page = page::of(&trace, Shown::default());
+    is_well_formed(&page);
+    assert!(page.contains(&format!("<p>{line}</p>")) && page.contains(&format!("<p>{line}. From")), "{page}");
+    assert_eq!(["count", "bytes", "kept"].map(|of| fact(&page, &format!("waited.duplicates.{of}"))), [61, 5000, 0]);
+    assert_eq!(["bytes", "kept"].map(|of| fact(&page, &format!("waited.by their zeros.{of}"))), [3000, 2000]);
+    assert!(!page.contains("waited.by their small differences"));
+}
+
+#[test]
 fn a_page_does_not_grow_with_the_number_of_events() {
     let [few, many] = [20_000, 80_000].map(|made| page_of_many(made).len());
     assert!(many < 1_000_000 && many < few * 3 / 2, "{few} bytes of 20,000 objects, {many} of 80,000");

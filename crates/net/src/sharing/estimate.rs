@@ -5,11 +5,12 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use syncedmem_core::encoding::choose;
+use syncedmem_core::waited::Waited;
 
 use super::offsets::{Block, offsets};
 use super::placing::{Placed, Size, Taken, blocks};
 use crate::blob::Blob;
-use crate::library::{Figures, Parked};
+use crate::library::Figures;
 use crate::net::Net;
 use crate::{library, naming};
 
@@ -151,8 +152,8 @@ pub fn note_shared() -> Option<()> {
     if NOTED.replace(figures) == figures {
         return None;
     }
-    let Figures { sides, parked: Parked { bytes, stored, kinds } } = figures;
-    let numbers = sides.into_iter().flatten().chain([bytes, stored]).chain(kinds);
+    let Figures { sides, parked: Waited(ways) } = figures;
+    let numbers = sides.into_iter().chain(ways).flatten();
     library::note(numbers.fold("\tshared\t-".to_owned(), |text, number| text + &format!("\t{number}")))
 }
 

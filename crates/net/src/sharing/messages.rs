@@ -11,7 +11,7 @@ use std::time::Duration;
 use syncedmem_core::text::Escaped;
 
 use super::settings::{self, Keep};
-use crate::library::{Figures, Parked};
+use crate::library::Figures;
 use crate::{guarded, library};
 
 #[derive(Default)]
@@ -119,14 +119,8 @@ fn text() -> Option<String> {
             );
         }
     }
-    if let Parked { bytes: 1.., stored, kinds: [twins, runs, zeros], .. } = parked {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "  {:.1} MiB waited as {:.1} MiB: {twins} duplicates, {runs} constants, {zeros} by their zeros",
-            mib(parked.bytes),
-            mib(stored)
-        );
+    if parked.bytes() > 0 {
+        let _ = writeln!(text, "  {:.1} MiB waited as {:.1} MiB: {parked}", mib(parked.bytes()), mib(parked.taken()));
     }
     let touched: BTreeSet<Vec<u8>> =
         touched.iter().filter_map(|sentence| messages.names.get(sentence).cloned()).collect();

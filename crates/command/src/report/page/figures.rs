@@ -8,9 +8,10 @@ use super::html::Html;
 use super::{KINDS, bytes, peaks};
 use crate::report::arena::Step;
 use crate::report::facts::Process;
-use crate::report::sentences::Count;
+use crate::report::sentences::{Count, waited_line};
 use crate::report::timeline::Column;
 use syncedmem_core::text::{Duration, Size};
+use syncedmem_core::waited::Waited;
 use syncedmem_trace::event::PassKind;
 
 /// Number of rows of a table about time.
@@ -31,6 +32,7 @@ pub fn write(html: &mut Html, process: &Process, place: usize, of: usize) {
         html.markup("</figure>");
     }
     arena(html, process);
+    waited(html, process);
     passes(html, process, &columns, width);
     copies(html, &columns, width);
 }
@@ -150,6 +152,26 @@ fn arena(html: &mut Html, process: &Process) {
         }
         html.markup("</tbody></table></div></details></figure>");
     }
+}
+
+/// Writes what waited, and as what.
+fn waited(html: &mut Html, process: &Process) {
+    let Some(line) = waited_line(process) else { return };
+    html.markup("<figure class=\"waited\"><figcaption><h3>Contents that waited</h3><p>").text(line);
+    html.markup(
+        ". From their last use in a forward pass to their first use in the backward pass these contents had no block.",
+    );
+    html.markup("</p></figcaption><table>").heads(&["Kept as", "#Contents", "#Bytes", "#Kept in"]);
+    let Waited(ways) = process.layers.sharing.waited;
+    for ([_, name], [number, whole, taken]) in
+        Waited::WAYS.into_iter().zip(ways).filter(|(_, [number, ..])| *number > 0)
+    {
+        html.markup("<tr><th scope=\"row\">").markup(name).markup("</th>");
+        html.fact(format_args!("waited.{name}.count"), number, Count(number));
+        html.fact(format_args!("waited.{name}.bytes"), whole, Size(whole));
+        html.fact(format_args!("waited.{name}.kept"), taken, Size(taken)).markup("</tr>");
+    }
+    html.markup("</tbody></table></figure>");
 }
 
 /// Writes an axis that shows where each pass begins.
