@@ -52,15 +52,19 @@ impl Plan {
         }
     }
 
-    /// For each that is used its size, and that for twice the batch.
-    fn sizes(&self, items: u64) -> Vec<Option<[Size; 2]>> {
+    fn is_measured(&self) -> bool {
+        self.taken.iter().any(Option::is_some)
+    }
+
+    /// For each that is used its size, and that for twice the batch, by its contents where they were measured or else as expected.
+    fn sizes(&self, items: u64, by_contents: bool) -> Vec<Option<[Size; 2]>> {
         let size = |(placed, part): (&Placed, &Option<f64>)| {
             let object = placed.object()?;
             let bytes = object.bytes().filter(|_| object.is_touched())?;
             let twice = if placed.grows && placed.blob.first_axis() == items { 2 } else { 1 };
             let expected = placed.waits.as_ref().map_or(Taken::Whole, |waits| waits.taken());
             Some([1, twice].map(|factor| {
-                let taken = match (part, expected) {
+                let taken = match (part.filter(|_| by_contents), expected) {
                     (Some(1.0..), _) | (None, Taken::Whole) => Taken::Whole,
                     (Some(part), _) => Taken::Bytes((part * (bytes * factor) as f64) as usize),
                     (None, Taken::Bytes(bytes)) => Taken::Bytes(bytes * factor),
@@ -111,7 +115,7 @@ impl Estimate {
             return None;
         }
         let items = naming::batch(&self.sources);
-        let sizes = self.all.sizes(items);
+        let sizes = self.all.sizes(items, true);
         let all = own(&blocks(&self.all.placed, |at| sizes[at].map(|[now, _]| now)).0);
         if all <= self.noted {
             return None;
@@ -126,15 +130,20 @@ impl Estimate {
     fn line(&self, net: Net, items: u64) -> String {
         let mut text = format!("\tsharing\t-\t{}\t{}\t{items}", net.address(), this_thread());
         for (plan, is_whole) in [(&self.all, false), (&self.all, true), (&self.parked, true)] {
-            let sizes = plan.sizes(items);
-            let size = |at: usize| sizes[at].filter(|_| is_whole || plan.with_gradients[at]);
             for twice in [0, 1] {
-                let (blocks, objects) = blocks(&plan.placed, |at| size(at).map(|sizes| sizes[twice]));
-                let needed = offsets(&blocks).iter().zip(&blocks).map(|(at, block)| at + block.bytes).max();
-                // An object with several blocks would have one without sharing.
-                let first: BTreeSet<usize> = objects.iter().map(|(_, [first, _], _)| *first).collect();
-                let own: usize = first.iter().map(|&at| blocks[at].bytes).sum();
-                text += &format!("\t{own}\t{}", needed.unwrap_or(0));
+                let (mut own, mut needed) = (0, 0);
+                // The first iteration has the plan for what is expected, and the pages that it touches stay.
+                for by_contents in [false, true].into_iter().filter(|&by_contents| by_contents || plan.is_measured()) {
+                    let sizes = plan.sizes(items, by_contents);
+                    let size = |at: usize| sizes[at].filter(|_| is_whole || plan.with_gradients[at]);
+                    let (blocks, objects) = blocks(&plan.placed, |at| size(at).map(|sizes| sizes[twice]));
+                    let ends = offsets(&blocks).into_iter().zip(&blocks).map(|(at, block)| at + block.bytes);
+                    needed = ends.max().unwrap_or(0).max(needed);
+                    // An object with several blocks would have one without sharing.
+                    let first: BTreeSet<usize> = objects.iter().map(|(_, [first, _], _)| *first).collect();
+                    own = first.iter().map(|&at| blocks[at].bytes).sum();
+                }
+                text += &format!("\t{own}\t{needed}");
             }
         }
         text
