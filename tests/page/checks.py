@@ -103,8 +103,8 @@ class Checks(Figures):
         self.browser.open(self.page, WIDE)
         said = self.browser.value("[...document.querySelectorAll('.process')].map((e) => e.innerText).join(' ')")
         said = " ".join(said.lower().split())
-        paragraphs = [" ".join(part.split()) for part in re.split(r"\n\n|\n(?=at batch|peak |(?:with )?--share=|shared )", self.text.read_text())]
-        sentences = [part for part in paragraphs if re.match(r"peak |at batch|(with )?--share=|shared |\d+ (copies|copy|fills?) |no copies", part)]
+        paragraphs = [" ".join(part.split()) for part in re.split(r"\n\n|\n(?=at batch|peak |(?:with )?--share=|shared |[\d.]+ \w+ waited )", self.text.read_text())]
+        sentences = [part for part in paragraphs if re.match(r"peak |at batch|(with )?--share=|shared |[\d.]+ \w+ waited |\d+ (copies|copy|fills?) |no copies", part)]
         assert len(sentences) >= 2 * len(self.expected), f"{paragraphs}"
         wrong = [sentence for sentence in sentences if sentence.lower() not in said]
         assert not wrong, "; ".join(wrong)
@@ -256,6 +256,7 @@ class Checks(Figures):
             self.the_stacks_show_who_held_what,
             self.passes_fill_the_time_that_they_took,
             self.shared_memory_is_shown_by_layer,
+            self.what_waited_is_shown_as_what,
             self.a_brush_selects_a_time,
             self.a_switch_divides_memory_by_role_type_or_layer,
             self.the_flame_graphs_show_who_asked_for_it,

@@ -10,6 +10,8 @@ from held import Held
 KINDS = ["pageable", "pinned", "device"]
 # Records that only say what others mean.
 NOT_EVENTS = ["site", "named", "items", "mode", "net", "step"]
+# As what contents waited, in the order of the notes of libsyncedmem_net.so.
+WAYS = ["duplicates", "by their small differences", "by their zeros"]
 
 
 def records(trace: Path) -> list[dict[str, Any]]:
@@ -55,6 +57,7 @@ class Expected:
                 self.held.take(start, start + took, arguments)
             elif record["ph"] == "i":
                 self.held.note(arguments)
+                self._wait(arguments.get("layers", ""))
             self._lend(record.get("tid", 0), arguments)
         happened.sort(key=lambda event: event[0])
         for _, took, arguments in happened:
@@ -96,6 +99,13 @@ class Expected:
         if counts["noticed"]:
             said.append(f"{counts['noticed']} objects were noticed at an access")
         return said
+
+    def _wait(self, note: str) -> None:
+        if note.startswith("\tshared\t"):
+            numbers = list(map(int, note.split("\t")[9:]))
+            for at, way in enumerate(WAYS):
+                for figure, number in zip(("count", "bytes", "kept"), numbers[3 * at :]):
+                    self.facts[f"waited.{way}.{figure}"] = number
 
     def _lend(self, thread: int, what: dict[str, Any]) -> None:
         block = (what.get("object", ""), what.get("kind", ""))

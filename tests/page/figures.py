@@ -30,6 +30,9 @@ ARENAS = """[...document.querySelectorAll('.arena')].map((figure) => ({
     process: Number(figure.closest('.process').dataset.process), kind: figure.querySelector('[data-fact]').dataset.fact.slice(6),
     columns: figure.querySelector('svg').viewBox.baseVal.width, whole: figure.querySelector('path.area').getAttribute('d'),
     rows: [...figure.querySelectorAll('details tbody tr')].map((row) => Number(row.cells[2].dataset.v))}))"""
+WAITED = """[...document.querySelectorAll('.waited')].map((figure) => [Number(figure.closest('.process').dataset.process),
+    figure.querySelector('figcaption p').textContent, [...figure.querySelectorAll('tbody tr')].map((row) =>
+        [row.cells[0].textContent, ...[...row.cells].slice(1).map((cell) => Number(cell.dataset.v))])])"""
 FLAMES = """[...document.querySelectorAll('.flame')].map((flame) => {
     const tree = (item) => ({text: item.querySelector('.frame').textContent.replace(/ at \\S+:\\d+$/, ''), bytes: Number(item.querySelector('.frame').dataset.v),
         below: [...item.querySelectorAll(':scope > ul > li')].filter((li) => li.querySelector('.frame')).map(tree)});
@@ -139,6 +142,17 @@ class Figures:
             right = sorted(step[figure["kind"]] for step in self.expected[figure["process"]].steps.values())
             assert sorted(figure["rows"]) == right, f"{figure['rows']}, not {right}"
             assert steps(figure["whole"], figure["columns"]) == figure["rows"], "the chart and its table differ"
+
+    def what_waited_is_shown_as_what(self) -> None:
+        """A row for each way, whose numbers add up to the sentence's; a process in which nothing waited has no such figure."""
+        self.browser.open(self.page, WIDE)
+        shown = self.browser.value(WAITED)
+        waited = {process for process, each in self.expected.items() if any(fact.startswith("waited.") for fact in +each.facts)}
+        assert {process for process, *_ in shown} == waited, f"{shown}"
+        for _, sentence, rows in shown:
+            whole, kept = re.findall(r"[\d.]+ [KMGT]?i?B", sentence)[:2]
+            assert is_shown(sum(row[2] for row in rows), whole) and is_shown(sum(row[3] for row in rows), kept), f"{sentence}: {rows}"
+            assert sentence.startswith(f"{whole} waited as {kept}: {rows[0][1]} "), f"{sentence}: {rows}"
 
     def a_brush_selects_a_time(self) -> None:
         """By the two sliders, with the keyboard, and by a pointer on a chart, which also shows the values under it."""

@@ -161,7 +161,12 @@ fn waited(html: &mut Html, process: &Process) {
     html.markup(
         ". From their last use in a forward pass to their first use in the backward pass these contents had no block.",
     );
-    html.markup("</p></figcaption><table>").heads(&["Kept as", "#Contents", "#Bytes", "#Kept in"]);
+    html.markup("</p></figcaption><div class=\"scroll\"><table>").heads(&[
+        "Kept as",
+        "#Contents",
+        "#Bytes",
+        "#Kept in",
+    ]);
     let Waited(ways) = process.layers.sharing.waited;
     for ([_, name], [number, whole, taken]) in
         Waited::WAYS.into_iter().zip(ways).filter(|(_, [number, ..])| *number > 0)
@@ -171,7 +176,7 @@ fn waited(html: &mut Html, process: &Process) {
         html.fact(format_args!("waited.{name}.bytes"), whole, Size(whole));
         html.fact(format_args!("waited.{name}.kept"), taken, Size(taken)).markup("</tr>");
     }
-    html.markup("</tbody></table></figure>");
+    html.markup("</tbody></table></div></figure>");
 }
 
 /// Writes an axis that shows where each pass begins.
