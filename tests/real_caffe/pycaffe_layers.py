@@ -147,14 +147,17 @@ def trained(path: str, iterations: int = 3) -> list[str]:
 
 
 def gone(path: str) -> None:
-    """Reads a blob from outside after a pass; then one in the middle of a pass, and after the pass its view again."""
+    """Reads a blob from outside after a pass, in each phase; then one in the middle of a pass, and after the pass its view again."""
     caffe.set_random_seed(3)
-    made = caffe.Net(path, caffe.TEST)
-    made.forward()
-    try:
-        print("read", digest(made.blobs["c1"].data))
-    except Exception as error:
-        print("error", error)
+    for phase in (caffe.TEST, caffe.TRAIN):
+        made = caffe.Net(path, phase)
+        made.forward()
+        if phase == caffe.TRAIN:
+            made.backward()
+        try:
+            print("read", digest(made.blobs["c1"].data))
+        except Exception as error:
+            print("error", error)
     made = caffe.Net(path, caffe.TEST)
     made.forward(end="t")
     view = made.blobs["x"].data

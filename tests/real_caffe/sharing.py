@@ -123,12 +123,18 @@ def a_training_on_shared_memory_is_the_same(checks: Checks) -> str:
 
 def what_is_gone_is_an_exception_that_says_what_to_do(checks: Checks) -> str:
     """pycaffe's read of a blob whose memory is shared is an exception with the remedy, and a view from within a pass stays"""
-    error = layers(checks, "gone", SYNCEDMEM_SHARE="all").out
-    for words in ("error", "blob c1", "layer c1", "--keep c1", "kept True"):
-        assert words in error, error
-    kept = layers(checks, "gone", SYNCEDMEM_SHARE="all", SYNCEDMEM_KEEP="c1").out
-    assert kept == layers(checks, "gone").out and "read" in kept, kept
-    return "SYNCEDMEM_KEEP"
+    for share in ("all", "parked"):
+        test, train, view = layers(checks, "gone", SYNCEDMEM_SHARE=share).out.splitlines()
+        for words in ("error", "the net is in phase TEST", "blob c1", "layer c1", "to read it after a pass, keep it: --keep c1"):
+            assert words in test, test
+        for words in ("error", "blob c1", "layer c1", "to read it after a pass, use --share=gradients, or keep it: --keep c1"):
+            assert words in train and "phase TEST" not in train, train
+        assert view == "kept True", view
+    alone = layers(checks, "gone").out
+    assert alone.count("read ") == 2, alone
+    for remedy in ({"SYNCEDMEM_SHARE": "all", "SYNCEDMEM_KEEP": "c1"}, {"SYNCEDMEM_SHARE": "gradients"}):
+        assert layers(checks, "gone", **remedy).out == alone, remedy
+    return "SYNCEDMEM_KEEP, gradients"
 
 
 def what_sharing_would_save_is_what_it_saves(checks: Checks) -> str:

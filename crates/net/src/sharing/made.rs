@@ -150,9 +150,11 @@ impl Made {
             let part = if shared.part == Part::Data { "data" } else { "gradient" };
             let phase =
                 if is_test { "the net is in phase TEST, and a backward pass needs one in phase TRAIN: " } else { "" };
+            // `gradients` shares no activations, and saves little in phase TEST. Parking keeps nothing longer than `all`.
+            let others = if part == "data" && !is_test { "use --share=gradients, or " } else { "" };
             format!(
                 "{phase}the {part} of blob {}, an output of layer {layer}, is gone: its memory is shared (SYNCEDMEM_SHARE), and the last \
-             layer that needs it has run; to read it after a pass, keep it: ",
+                 layer that needs it has run; to read it after a pass, {others}keep it: ",
                 Escaped(blob)
             )
         })
