@@ -173,7 +173,9 @@ mod tests {
 
     use syncedmem_trace::event::{Origin, What};
     use syncedmem_trace::recording::header;
+    use syncedmem_trace::recording::record::Record;
     use syncedmem_trace::recording::sample::{LAYOUT, Recording, at, process};
+    use syncedmem_trace::recording::text::Topic;
 
     use super::super::facts::NO_PLACE;
     use super::*;
@@ -251,5 +253,29 @@ mod tests {
         recording.event(at(1, 5, allocated(64)));
         recording.reserve();
         assert!(read(&recording).notes[0].contains("1 record was begun and not finished"));
+    }
+
+    #[test]
+    fn an_encoded_block_is_in_use_until_the_whole_one_is_back() {
+        let recording = Recording::new(&process(7));
+        recording.text(Topic::Net, 0, b"\tsteps\t-\t100\ttrain\tconv\trelu\tloss");
+        let kind = Kind::Pageable;
+        let held = |(bytes, block)| What::Allocated { kind, bytes, block, origin: Origin::Arena };
+        let left = |(bytes, block)| What::Freed { kind, bytes, block };
+        let (whole, encoded, again) = ((64, 0x1000), (16, 0x2000), (64, 0x3000));
+        // Each block is allocated before the former one is freed.
+        let steps = [
+            (100, vec![held(whole), held(encoded), left(whole)]),
+            (101, vec![]),
+            (105, vec![held(again), left(encoded), left(again)]),
+        ];
+        for ((step, events), time) in steps.into_iter().zip((10..).step_by(10)) {
+            recording.put(Record::Step { time, thread: 1, step });
+            events.into_iter().zip(time + 1..).for_each(|(what, time)| recording.event(at(time, 0, what)));
+        }
+        let process = &read(&recording).processes[0];
+        let shown: Vec<_> = process.arena.iter().map(|step| (step.pass, &*step.layer, step.bytes(kind))).collect();
+        assert_eq!(shown, [("forward", "conv", 64), ("forward", "relu", 16), ("backward", "conv", 64)]);
+        assert_eq!(process.account.memory(kind).live, 0);
     }
 }
