@@ -30,7 +30,13 @@ unsafe fn give_back(address: NonNull<c_void>, maker: Maker, bytes: usize) {
         Maker::Mapping(mapping) => unsafe { cache::host::free(Kept::Mapped(mapping), bytes) },
         // SAFETY: the caller of `give_back` guarantees that nothing uses the block.
         Maker::Driver(allocation) => unsafe { driver::allocator::give_back(address, allocation) },
-        Maker::Arena => arena::host::give_back(address),
+        Maker::Arena => {
+            if crate::settings::fills_with_junk() {
+                // SAFETY: the block has `bytes`, and the caller of `give_back` guarantees that nothing uses it.
+                unsafe { host::fill_with_junk(address, bytes) };
+            }
+            arena::host::give_back(address);
+        }
         Maker::DeviceArena(allocation) => arena::device::give_back(address, allocation),
     }
 }

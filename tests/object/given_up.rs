@@ -298,8 +298,14 @@ fn a_thread_ends_with_its_arena_free_for_the_next() {
 }
 
 #[test(alone, ("SYNCEDMEM_JUNK_FILL", "on"))]
-fn junk_fills_what_is_lent() {
+fn junk_fills_a_block_of_an_arena_when_it_is_taken_and_when_it_is_free() {
     let mut object = shared(100);
     let data = lend(&mut object);
-    assert!(unsafe { data.cast::<[f32; 25]>().read_unaligned() }.iter().all(|value| value.is_nan()));
+    let is_junk = || unsafe { data.cast::<[f32; 25]>().read_unaligned() }.iter().all(|value| value.is_nan());
+    assert!(is_junk());
+    unsafe { data.write_bytes(0, 100) };
+    assert!(!is_junk());
+    discard(&mut object);
+    // The arena stays mapped while an object is shared.
+    assert!(is_junk());
 }

@@ -135,8 +135,8 @@ pub const HOST_BLOCKS: Setting = Setting {
 pub const JUNK_FILL: Setting = Setting {
     variable: c"SYNCEDMEM_JUNK_FILL",
     values: OneOf(&["off", "on"]),
-    does: "Fill host memory of undefined contents (`overwrite_cpu_data`, shared memory) with `0x7fedbeef` and shared device memory with \
-        ones, both NaN as a `float`, to find programs that read before they write",
+    does: "Fill host memory of undefined contents (`overwrite_cpu_data`; shared memory when it is taken and when it is free) with \
+        `0x7fedbeef` and shared device memory with ones, both NaN as a `float`, to find programs that read before they write",
     function: None,
     option: Flag,
 };
