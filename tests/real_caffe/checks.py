@@ -15,6 +15,7 @@ from typing import Callable
 import bound
 import command
 import in_place
+import programs
 import sharing
 import strangers
 import traps
@@ -148,6 +149,7 @@ ALL: list[Callable[[Checks], str]] = [
     *bound.ALL,
     *in_place.ALL,
     *sharing.ALL,
+    *programs.ALL,
     *strangers.ALL,
     every_test_of_caffes_own_suite_passes,
 ]

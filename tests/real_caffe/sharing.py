@@ -96,7 +96,7 @@ def random_sequences(checks: Checks, first: int, count: int) -> list[str]:
     lines = original.out.splitlines()
     assert len(lines) == count and len(set(lines)) == count and sum("nan:" in line for line in lines) < 0.2 * count, lines
     different = []
-    for share in ("off", "gradients", "all"):
+    for share in ("off", *SETTINGS):
         ours = run(**sharing(checks, share))
         mine = ours.out.splitlines()
         different += [f"{share} {line.split()[0]}" for line, other in zip(lines, mine) if line != other]
@@ -110,7 +110,7 @@ def random_sequences_compute_the_same(checks: Checks) -> str:
     """nets and solvers made, reshaped, run in parts, trained, saved and deleted in random sequences, also on threads, compute the same"""
     different = random_sequences(checks, 0, SEQUENCES)
     assert not different, f"these differ: {different}"
-    return f"{SEQUENCES} sequences, with names of layers, with gradients and with all"
+    return f"{SEQUENCES} sequences, with names of layers, and " + ", ".join(SETTINGS)
 
 
 def a_training_on_shared_memory_is_the_same(checks: Checks) -> str:

@@ -8,7 +8,7 @@ import sharing
 from checking import Checks
 from tree import Finished
 
-SETTINGS = ("off", "gradients", "all")
+SETTINGS = ("off", *sharing.SETTINGS)
 MAKE = '''
 import ctypes, gc, sys
 import caffe
