@@ -72,9 +72,9 @@ def text(middle: str = "Power", lower: str = "", cut: str = "") -> str:
 
 
 class Passes(caffe.Layer):  # type: ignore[misc] # pycaffe has no types
-    """Passes its input on; its Backward throws once."""
+    """Passes its input on, or throws in one of its functions."""
 
-    throws = False
+    throws = ""
 
     def setup(self, bottom: list, top: list) -> None:
         pass
@@ -83,10 +83,12 @@ class Passes(caffe.Layer):  # type: ignore[misc] # pycaffe has no types
         top[0].reshape(*bottom[0].data.shape)
 
     def forward(self, bottom: list, top: list) -> None:
+        if Passes.throws == "forward":
+            raise ValueError("thrown")
         top[0].data[...] = bottom[0].data
 
     def backward(self, top: list, propagate_down: list, bottom: list) -> None:
-        if Passes.throws:
+        if Passes.throws == "backward":
             raise ValueError("thrown")
         bottom[0].diff[...] = top[0].diff
 
@@ -188,6 +190,19 @@ def passes(program: Program) -> None:
     program.learn(made)
 
 
+def dreams(program: Program) -> None:
+    """A blob is its own gradient, which goes back to the data."""
+    for name in ("middle", "concat", "c1", "c2"):
+        made = program.net(text())
+        for _ in range(3):
+            program.fill(made)
+            made.forward(end=name)
+            made.blobs[name].diff[...] = made.blobs[name].data
+            made.backward(start=name)
+            program.read(made.blobs["data"].diff)
+        program.learn(made)
+
+
 def surgery(program: Program) -> None:
     made = program.net(text())
     program.fill(made)
@@ -212,10 +227,10 @@ def surgery(program: Program) -> None:
 
 
 def layer_of_python(program: Program) -> None:
-    """Its Backward throws now and then, in a net and in a solver."""
+    """It throws now and then, in a net and in a solver."""
     solver = program.solver(text("Python"))
     for made, work in ((solver.net, lambda: solver.step(1)), (solver.net, lambda: (solver.net.forward(), solver.net.backward()))):
-        for throws in (False, True, False, True, True, False):
+        for throws in ("", "backward", "", "forward", "backward", "forward", ""):
             program.fill(made)
             Passes.throws = throws
             try:
@@ -223,7 +238,7 @@ def layer_of_python(program: Program) -> None:
                 assert not throws
             except Exception as error:
                 assert throws, error
-            Passes.throws = False
+            Passes.throws = ""
             made.clear_param_diffs()
             program.learn(made)
 
@@ -351,7 +366,7 @@ def solvers(program: Program) -> None:
         program.read_net(solver.net)
 
 
-PROGRAMS = (passes, surgery, layer_of_python, threads, deleted, reshaped, shared, forked, frozen, solvers)
+PROGRAMS = (passes, dreams, surgery, layer_of_python, threads, deleted, reshaped, shared, forked, frozen, solvers)
 
 
 def main() -> None:
