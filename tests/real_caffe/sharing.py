@@ -19,17 +19,16 @@ SETTINGS = ("gradients", "all", "parked")
 SEQUENCES = 60
 
 
-def preloaded(checks: Checks, names: Path | None = None) -> str:
-    """`names`: another libsyncedmem_net.so."""
-    names = names or checks.command.parent / "libsyncedmem_net.so"
+def preloaded(checks: Checks) -> str:
+    names = checks.command.parent / "libsyncedmem_net.so"
     # The loader goes on without a library that is not there, and nothing would be shared.
     assert names.exists(), names
     return f"{names}:{checks.library}"
 
 
-def sharing(checks: Checks, share: str, names: Path | None = None) -> dict[str, str]:
-    """Settings for shared memory that is lent full of NaN."""
-    return {"LD_PRELOAD": preloaded(checks, names), "SYNCEDMEM_SHARE": share, "SYNCEDMEM_JUNK_FILL": "on"}
+def sharing(checks: Checks, share: str) -> dict[str, str]:
+    """Settings for shared memory that is full of NaN when it is taken, and when it is free."""
+    return {"LD_PRELOAD": preloaded(checks), "SYNCEDMEM_SHARE": share, "SYNCEDMEM_JUNK_FILL": "on"}
 
 
 def layers(checks: Checks, what: str, **settings: str) -> Finished:
@@ -40,10 +39,10 @@ def layers(checks: Checks, what: str, **settings: str) -> Finished:
     return run
 
 
-def layers_that_differ(checks: Checks, what: str, share: str, names: Path | None = None) -> list[str]:
+def layers_that_differ(checks: Checks, what: str, share: str) -> list[str]:
     """Nets of one layer type that compute something else on shared memory."""
     theirs = layers(checks, what).out.splitlines()
-    run = checks.python("pycaffe_layers.py", what, ours=False, **sharing(checks, share, names))
+    run = checks.python("pycaffe_layers.py", what, ours=False, **sharing(checks, share))
     mine = run.out.splitlines()
     assert len(theirs) > 60 and ("shared memory needed" in run.err or run.status != 0), run.err[-500:]
     # A net that reads what is gone ends the process.
@@ -59,7 +58,7 @@ def every_type_of_layer_computes_the_same_on_shared_memory(checks: Checks) -> st
     return ", ".join(SETTINGS)
 
 
-def random_nets(checks: Checks, first: int, count: int, shares: tuple[str, ...] = SETTINGS, names: Path | None = None) -> list[str]:
+def random_nets(checks: Checks, first: int, count: int, shares: tuple[str, ...] = SETTINGS) -> list[str]:
     """The seeds and settings of those nets that compute something else on shared memory."""
     with_seeds = ["random", str(first), str(count)]
     theirs = checks.python("pycaffe_layers.py", *with_seeds, ours=False, GLOG_minloglevel="2")
@@ -69,7 +68,7 @@ def random_nets(checks: Checks, first: int, count: int, shares: tuple[str, ...] 
     assert len(lines) == count and finite > 0.8 * count, f"{finite} of {count} nets compute numbers"
     different = []
     for share in shares:
-        run = checks.python("pycaffe_layers.py", *with_seeds, ours=False, GLOG_minloglevel="2", **sharing(checks, share, names))
+        run = checks.python("pycaffe_layers.py", *with_seeds, ours=False, GLOG_minloglevel="2", **sharing(checks, share))
         mine = run.out.splitlines()
         different += [f"{share} {line.split()[0]}" for line, other in zip(lines, mine) if line != other]
         # A net that reads what is gone ends the process.

@@ -5,12 +5,15 @@ Run by `scripts/test sharing-nightly`, with the arguments of checks.py.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Callable
 
 import checks as common
+import programs
 import sharing
 from checking import Checks
 
@@ -35,31 +38,65 @@ def hundreds_of_random_sequences_compute_the_same(checks: Checks) -> str:
     return f"{SEQUENCES} sequences"
 
 
-def with_fault(fault: str) -> Path:
-    """A libsyncedmem_net.so with that deliberate fault."""
-    target = ROOT / "target/sharing-faults"
-    build = ["cargo", "rustc", "--quiet", "--package", "syncedmem-net", "--lib", "--target-dir", str(target)]
-    subprocess.run([*build, "--", "--cfg", f'syncedmem_fault="{fault}"'], cwd=ROOT, check=True)
-    return target / "debug/libsyncedmem_net.so"
+def blobs_of_hundreds_of_random_nets_can_be_read(checks: Checks) -> str:
+    """each blob of hundreds of random nets, read from outside after a pass, is the original's or gone"""
+    return "; ".join(programs.programs(checks, "read", str(first), "100") for first in range(0, SEQUENCES, 100))
+
+
+# The packages with deliberate faults that these checks find, and where.
+FAULTY = {"syncedmem-net": "crates/net/src", "syncedmem": "src/object/sharing", "syncedmem-core": "crates/core/src"}
+
+
+def with_fault(checks: Checks, package: str, fault: str, folder: Path) -> Checks:
+    """Checks of libraries of which one has that deliberate fault."""
+    build, cfg = ["--quiet", "--target-dir", str(ROOT / "target/sharing-faults")], ["--cfg", f'syncedmem_fault="{fault}"']
+    environment = dict(os.environ)
+    if package == "syncedmem-core":
+        # Cargo passes arguments to the last package alone.
+        command = ["cargo", "build", *build, "--package", "syncedmem", "--lib"]
+        environment["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(cfg)
+    else:
+        crate_type = ["--crate-type", "cdylib"] if package == "syncedmem" else []
+        command = ["cargo", "rustc", *build, "--package", package, "--lib", *crate_type, "--", *cfg]
+    subprocess.run(command, cwd=ROOT, check=True, env=environment)
+    for name, good in (("libsyncedmem.so", checks.library), ("libsyncedmem_net.so", checks.command.parent / "libsyncedmem_net.so")):
+        is_faulty = (name == "libsyncedmem_net.so") == (package == "syncedmem-net")
+        (folder / name).symlink_to(ROOT / "target/sharing-faults/debug" / name if is_faulty else good)
+    return Checks(folder / "libsyncedmem.so", folder / "syncedmem", folder)
+
+
+def finder(faulty: Checks) -> str:
+    """The first of these checks that finds a fault, with the nets that differ; empty if none does."""
+    for share in ("all", "parked"):
+        different = sharing.layers_that_differ(faulty, "train", share) or sharing.random_nets(faulty, 0, 40, (share,))
+        if different:
+            return f"{share}: {', '.join(different[:3])}, {len(different)} in all"
+    for what in (["run"], ["read", "0", "20"]):
+        try:
+            programs.programs(faulty, *what, shares=("parked",))
+        except AssertionError as difference:
+            return f"programs {what[0]}: {difference}"[:200]
+    return ""
 
 
 def deliberate_faults_are_found(checks: Checks) -> str:
-    """each deliberate fault of crates/net makes a random net, or a net of one layer type, compute something else"""
-    sources = [path.read_text() for path in sorted((ROOT / "crates/net/src").rglob("*.rs"))]
+    """each deliberate fault of what shares and parks makes a net of one layer type, a random net or a program compute something else"""
     found = []
-    for fault in re.findall(r'cfg!\(syncedmem_fault = "([^"]+)"\)', "".join(sources)):
-        names = with_fault(fault)
-        different = sharing.layers_that_differ(checks, "train", "all", names) or sharing.random_nets(checks, 0, 40, ("all",), names)
-        assert different, f"no net differs though {fault}"
-        found.append(f"{fault}: {len(different)}")
-    assert found, "there are no deliberate faults"
-    return ", ".join(found)
+    for package, sources in FAULTY.items():
+        text = "".join(path.read_text() for path in sorted((ROOT / sources).rglob("*.rs")))
+        for fault in re.findall(r'cfg!\(syncedmem_fault = "([^"]+)"\)', text):
+            with tempfile.TemporaryDirectory(dir=checks.folder) as folder:
+                by = finder(with_fault(checks, package, fault, Path(folder)))
+            assert by, f"nothing differs though {fault}"
+            found.append(f"{fault} ({by})")
+    assert len(found) >= len(FAULTY), found
+    return "; ".join(found)
 
 
 def a_long_training_does_not_grow(checks: Checks) -> str:
     """ten thousand iterations on shared memory take no more memory than a thousand"""
     said = []
-    for share in ("gradients", "all"):
+    for share in sharing.SETTINGS:
         peaks = []
         for iterations in ITERATIONS:
             settings = sharing.sharing(checks, share)
@@ -105,6 +142,7 @@ ALL: list[Callable[[Checks], str]] = [
     deliberate_faults_are_found,
     thousands_of_random_nets_compute_the_same,
     hundreds_of_random_sequences_compute_the_same,
+    blobs_of_hundreds_of_random_nets_can_be_read,
     a_long_training_does_not_grow,
     caffes_own_tests_pass_or_say_what_is_gone,
 ]

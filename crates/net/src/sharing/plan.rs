@@ -240,7 +240,9 @@ fn share_tops(
                 };
                 let readers = || consumers().chain(writers(group, uses)).filter(|&layer| reads(layer));
                 // `Backward` calls the layers in the reverse order.
-                match (readers().max(), readers().min()) {
+                let first_read = readers().max();
+                let is_early = cfg!(syncedmem_fault = "contents die after their first reader in Backward");
+                match (first_read, if is_early { first_read } else { readers().min() }) {
                     (Some(begin), Some(end)) if mode == Mode::Parked && is_worth(last, begin, layers.len()) => {
                         (vec![in_forward, (Call::Backward(begin), Call::Backward(end))], true)
                     }
