@@ -60,13 +60,13 @@ fn begins_with(said: &Said, first: &str) {
     assert!(report.replace('\n', " ").starts_with(first), "{}", said.error);
 }
 
-/// The libraries themselves take 6 MiB as built for debugging, and the recording 3.
+/// The libraries themselves take 8 MiB as built for debugging, and the recording 3.
 #[test]
 fn a_recording_leaves_the_address_space_to_the_program() {
     let workshop = Workshop::with("greedy", GREEDY);
     let alone = kibibytes(&workshop.shell_here("LD_LIBRARY_PATH=. ./greedy"));
     let recorded = workshop.run(&["--trace", "t"], &["./greedy"]);
-    let (more, most) = (kibibytes(&recorded).saturating_sub(alone), 11 << 10);
+    let (more, most) = (kibibytes(&recorded).saturating_sub(alone), 13 << 10);
     assert!(more < most, "{more} KiB more than {alone}");
     let events = std::fs::metadata(workshop.path("t")).unwrap().len() / 64;
     assert!(events > 100_000, "{events}");

@@ -42,7 +42,7 @@ fn a_program_with_more_rights_than_its_caller_shares_and_keeps_nothing() {
         ("all", "libsyncedmem: shared memory needed"),
         ("all", "SYNCEDMEM_KEEP names \"nothing\""),
         ("off", "SYNCEDMEM_KEEP has no effect, because SYNCEDMEM_SHARE is off"),
-        ("some", "SYNCEDMEM_SHARE=some is not one of off gradients all; using off"),
+        ("some", "SYNCEDMEM_SHARE=some is not one of off gradients all parked; using off"),
     ] {
         let heeds = result(&workshop, "program", share);
         assert_eq!((heeds.status, heeds.output.as_str()), (Some(0), "privileged 0\n"), "{heeds:?}");
