@@ -104,18 +104,14 @@ def workloads(caffe: Caffe, quick: bool) -> List[Workload]:
         *(
             Workload(f"share.train.{net}{id}", f"`caffe train`, {name}, {setting}", train(net), shares=Sharing(setting, *bounds))
             for net, id, name, setting, bounds in (
-                ("googlenet", "", "GoogLeNet, batch of 4", "gradients", (None, 0.68)),
                 ("googlenet-8", "", "GoogLeNet, batch of 8", "gradients", (None, 0.62)),
                 ("resnet50", "", "ResNet-50, batch of 4", "gradients", (0.95, 0.76)),
-                ("resnet50-16", "", "ResNet-50, batch of 16", "gradients", (None, 0.61)),
                 ("resnet50-16", ".all", "ResNet-50, batch of 16", "all", (None, 0.52)),
                 ("googlenet-8", ".parked", "GoogLeNet, batch of 8", "parked", (None, 0.50)),
                 ("resnet50", ".parked", "ResNet-50, batch of 4", "parked", (0.90, 0.38)),
                 ("resnet50-16", ".parked", "ResNet-50, batch of 16", "parked", (None, 0.27)),
                 ("googlenet-8-tested", ".parked", "GoogLeNet, batch of 8, with a test net", "parked", (None, 0.39)),
                 ("resnet50-tested", ".parked", "ResNet-50, batch of 4, with a test net", "parked", (None, 0.30)),
-                ("googlenet-8-tested", "", "GoogLeNet, batch of 8, with a test net", "all", (None, 0.49)),
-                ("resnet50-tested", "", "ResNet-50, batch of 4, with a test net", "all", (None, 0.48)),
             )
         ),
         Workload(

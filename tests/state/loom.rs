@@ -148,6 +148,26 @@ fn what_is_parked_is_taken_over_by_one_claim_after_the_other_and_never_lost() {
     });
 }
 
+/// Of two owners one reads the value and leaves; the other writes it, if it finds no other owner.
+#[test]
+fn an_owner_that_finds_no_other_has_the_value_for_itself() {
+    loom::model(|| {
+        let value = Arc::new((Owners::one(), UnsafeCell::new(7)));
+        value.0.join();
+        let other = thread::spawn({
+            let value = value.clone();
+            move || {
+                value.1.with(|value| assert_eq!(unsafe { *value }, 7));
+                value.0.leave();
+            }
+        });
+        if !value.0.are_several() {
+            value.1.with_mut(|value| unsafe { *value = 8 });
+        }
+        other.join().unwrap();
+    });
+}
+
 /// Two owners, each of which uses the object once more and leaves: the last one ends it, after both.
 #[test]
 fn the_last_owner_ends_an_object_after_the_others_have_used_it() {
