@@ -2,11 +2,14 @@
 # Caffe's own tests, on each variant. Sourced by check.
 
 # list_tests: the names of the tests for the device. Suites for all types and devices have the device's at 2 and
-# 3. Tests of Caffe's Benchmark compare clocks, which depends on other programs and not on memory.
+# 3. With cuDNN these are by day the tests of its layers alone. Tests of Caffe's Benchmark compare clocks, which depends on other programs and
+# not on memory.
 list_tests() {
-  (cd "$here/data" && { caffe_run 60 original caffe-gtest --gtest_list_tests 2>"$work/list.err" || true; }) | awk '
-    /^[^ ]+\.( |$)/ { suite = $1; of_gpu = /GPU|Im2colKernel|\/[23]\.$/; next }
-    /^  / && !/DISABLED_/ && suite !~ /^Benchmark/ { if (of_gpu || $1 ~ /GPU/) print suite $1 }'
+  local pattern='GPU|Im2colKernel|/[23][.]$|^CuDNN'
+  [ -z "$cudnn" ] || [ -n "$nightly" ] || pattern=^CuDNN
+  (cd "$here/data" && { caffe_run 60 original caffe-gtest --gtest_list_tests 2>"$work/list.err" || true; }) | awk -v pattern="$pattern" '
+    /^[^ ]+\.( |$)/ { suite = $1; next }
+    /^  / && !/DISABLED_/ && suite !~ /^Benchmark/ && (suite ~ pattern || $1 ~ pattern) { print suite $1 }'
 }
 
 # run_part VARIANT LIST UNTIL: writes `STATE TEST` of each test to LIST.VARIANT. After a test that ends the process the others are run.

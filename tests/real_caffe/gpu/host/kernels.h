@@ -76,6 +76,9 @@ struct Use {
 // Gets a host address for each use, valid while it runs.
 using Work = std::function<void(void* const*)>;
 
+// Whether HOST_CUDA_FAULT names this deliberate fault of the order of work, which the checks must find.
+bool has_fault(const char* name);
+
 // Queues work in the order of the stream.
 cudaError_t queue(const char* name, cudaStream_t stream, const std::vector<Use>& uses, Work work);
 

@@ -114,7 +114,13 @@ namespace host_cuda {
 
 __thread bool before_barrier, met_barrier;
 
+bool has_fault(const char* name) {
+  static const char* const chosen = std::getenv("HOST_CUDA_FAULT");
+  return chosen && !std::strcmp(chosen, name);
+}
+
 cudaError_t queue(const char* name, cudaStream_t stream, const std::vector<Use>& uses, Work work) {
+  if (has_fault("convolutions are not joined") && std::strstr(name, "conv_groups")) return cudaSuccess;
   auto owned = std::make_unique<Work>(std::move(work));
   const cudaError_t error =
       in_context([&] { return simcuda_launch(name, stream, uses.data(), uses.size(), &run_and_delete, owned.get()); });
@@ -200,6 +206,7 @@ cudaError_t cudaMemset(void* block, int value, size_t size) {
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, 0); }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  if (host_cuda::has_fault("no stream waits for the legacy stream")) flags = cudaStreamNonBlocking;
   return in_context([=] { return cuStreamCreate(stream, flags); });
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
