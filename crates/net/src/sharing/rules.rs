@@ -55,7 +55,7 @@ const NO_BOTTOMS: usize = usize::MAX;
 pub fn reads(kind: &str, form: Form) -> Reads {
     let (bottoms_from, tops) = match kind {
         // cuDNN's functions get both, whatever they compute.
-        _ if form.is_cudnn => (0, true),
+        _ if form.is_cudnn && !cfg!(syncedmem_fault = "cuDNN reads what Caffe's kernels read") => (0, true),
         "ReLU" if cfg!(syncedmem_fault = "ReLU has the reads of another class") => (NO_BOTTOMS, false),
         "AbsVal"
         | "BNLL"
