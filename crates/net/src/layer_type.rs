@@ -30,7 +30,11 @@ pub fn is_recurrent(kind: &str) -> bool {
 
 fn type_of(class: &str) -> &str {
     let class = class.strip_suffix("Layer").unwrap_or(class);
-    class.strip_prefix("CuDNN").unwrap_or(class)
+    match class.strip_prefix("CuDNN") {
+        // LRN within channels.
+        Some("LCN") => "LRN",
+        kind => kind.unwrap_or(class),
+    }
 }
 
 /// The names in a mangled name: `caffe` and `ReLULayer` in `_ZTVN5caffe9ReLULayerIfEE`.
@@ -56,6 +60,7 @@ mod tests {
             ("_ZTVN5caffe9ReLULayerIfEE", "ReLU"),
             ("_ZTVN5caffe20SoftmaxWithLossLayerIdEE", "SoftmaxWithLoss"),
             ("_ZTVN5caffe21CuDNNConvolutionLayerIfEE", "Convolution"),
+            ("_ZTVN5caffe13CuDNNLCNLayerIfEE", "LRN"),
             ("_ZTV7MyLayer", "My"),
             ("_ZTVN5caffe99ReLULayerIfEE", "caffe"),
             ("_ZTVN5caffe", "caffe"),
