@@ -73,6 +73,7 @@ def nets() -> dict[str, str]:
         found[name] = before + net(("t", kind, bottoms, tops, extra)) + end("x", flat)
 
     between("Log", "Log", before=begin + net(("e", "Exp", "c1", "e", "")), bottoms="e")
+    between("Convolution in groups", "Convolution", CONVOLUTION.replace("num_output", "group: 2 num_output"))
     between("Pooling of means", "Pooling", "pooling_param { pool: AVE kernel_size: 3 stride: 2 }")
     between("Pooling with a mask", "Pooling", BETWEEN["Pooling"], "x mask")
     between("LRN within channels", "LRN", "lrn_param { local_size: 3 norm_region: WITHIN_CHANNEL }")

@@ -87,29 +87,31 @@ training_row() { # training_row JOB NAME
     "$(tail -n 1 "$work/$1.$2.losses" | awk '{ print $NF }')" "$(cut -c 1-8 "$work/$1.$2.model" | paste -sd ' ')"
 }
 
-# sharing TITLE: trains LeNet on shared memory, whose blocks are filled with NaN. `most` has the highest peak of device memory that each setting
-# may have, as a part of the original's.
+# sharing TITLE: the trainings of one device on shared memory, whose blocks are filled with NaN. `most` has the highest peak of LeNet's device memory
+# with each setting, as a part of the original's.
 sharing() {
-  local share why peaks
+  local share job why peaks
   local -A most=([gradients]=0.83 [all]=0.79)
   # cuDNN's workspaces are not shared.
   [ -z "$cudnn" ] || most=([gradients]=0.85 [all]=0.81 [parked]=0.81)
-  printf '\n### A training on shared device memory%s\n\n' "$1"
+  printf '\n### Trainings on shared device memory%s\n\n' "$1"
   for share in "${shares[@]}"; do
     local settings=("${settings[@]}" SYNCEDMEM_SHARE="$share" SYNCEDMEM_JUNK_FILL=on)
-    if ! why=$(train lenet "$share" shared "$iterations"); then
-      fail "shared memory$1, $share" "$why"
-      continue
-    fi
-    peaks=$(peak_of "lenet.$share")/$(peak_of lenet.original lenet.preloaded)
-    if ! same_training lenet "$share"; then
-      fail "shared memory$1, $share" "the losses or the saved files are not the original's"
-    elif [ -z "${1:-}" ] && ! awk -v peaks="$peaks" -v most="${most[$share]}" 'BEGIN { split(peaks, peak, "/"); exit !(peak[1] > 0 && peak[1] <= most * peak[2]) }'; then
-      fail "shared memory$1, $share" "the peaks of device memory, $peaks, are over ${most[$share]}"
-    else
-      pass
-      printf -- '- %s: the same losses and files; peaks of device memory: %s\n' "$share" "$peaks"
-    fi
-    violations "shared memory$1, $share" "$work/lenet.$share.log"
+    for job in lenet database resumed; do
+      if ! why=$(train "$job" "$share" shared "$iterations"); then
+        fail "shared memory$1, $job, $share" "$why"
+        continue
+      fi
+      peaks=$(peak_of "$job.$share")/$(peak_of "$job.original" "$job.preloaded")
+      if ! same_training "$job" "$share"; then
+        fail "shared memory$1, $job, $share" "the losses or the saved files are not the original's"
+      elif [ "$job" = lenet ] && [ -z "$1" ] && ! awk -v peaks="$peaks" -v most="${most[$share]}" 'BEGIN { split(peaks, peak, "/"); exit !(peak[1] > 0 && peak[1] <= most * peak[2]) }'; then
+        fail "shared memory, $job, $share" "the peaks of device memory, $peaks, are over ${most[$share]}"
+      else
+        pass
+        printf -- '- %s, %s: the same losses and files; peaks of device memory: %s\n' "$job" "$share" "$peaks"
+      fi
+      violations "shared memory$1, $job, $share" "$work/$job.$share.log"
+    done
   done
 }
