@@ -1,9 +1,9 @@
 //! An arena on a device is one block of the driver's, of as many bytes as the thread's plans need. A block that finds no place in it
 //! gets one more block of the driver's. When no block is in use, one block of the driver's replaces all.
 //!
-//! Caffe's kernels and copies are in the legacy default stream, so the next object gets a block without a wait. Before another stream
-//! uses a block, `pending_on_legacy` makes it wait for the legacy stream. The push of an object on a stream ends the object's sharing
-//! ([`crate::object`]).
+//! Caffe's kernels and copies are in the legacy default stream, and each call of a layer with streams of cuDNN's ends with a kernel there
+//! that waits for them, so the next object gets a block without a wait. Before another stream uses a block, `pending_on_legacy` makes it
+//! wait for the legacy stream. The push of an object on a stream ends the object's sharing ([`crate::object`]).
 //!
 //! Only the arena's thread takes blocks from it. Any thread may give a block back. No function of the driver is called under the lock.
 #![expect(unsafe_code, reason = "blocks of the driver are given back")]
