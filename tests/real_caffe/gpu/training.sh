@@ -91,9 +91,9 @@ training_row() { # training_row JOB NAME
 # with each setting, as a part of the original's.
 sharing() {
   local share job why peaks
-  local -A most=([gradients]=0.83 [all]=0.79)
+  local -A most=([gradients]=0.83 [all]=0.62)
   # cuDNN's workspaces are not shared.
-  [ -z "$cudnn" ] || most=([gradients]=0.85 [all]=0.81 [parked]=0.81)
+  [ -z "$cudnn" ] || most=([gradients]=0.85 [all]=0.64 [parked]=0.64)
   printf '\n### Trainings on shared device memory%s\n\n' "$1"
   for share in "${shares[@]}"; do
     local settings=("${settings[@]}" SYNCEDMEM_SHARE="$share" SYNCEDMEM_JUNK_FILL=on)

@@ -54,14 +54,13 @@ const NO_BOTTOMS: usize = usize::MAX;
 /// does not read counts as reading them, except an Eltwise sum ([`asks_for_unread`]).
 pub fn reads(kind: &str, form: Form) -> Reads {
     let (bottoms_from, tops) = match kind {
-        // cuDNN's functions get both, whatever they compute.
+        "Convolution" | "Deconvolution" => (0, false),
+        // The other layers with cuDNN ask for both, whatever they compute.
         _ if form.is_cudnn && !cfg!(syncedmem_fault = "cuDNN reads what Caffe's kernels read") => (0, true),
         "ReLU" if cfg!(syncedmem_fault = "ReLU has the reads of another class") => (NO_BOTTOMS, false),
         "AbsVal"
         | "BNLL"
         | "Clip"
-        | "Convolution"
-        | "Deconvolution"
         | "Embed"
         | "InnerProduct"
         | "Log"
