@@ -64,8 +64,6 @@ pub struct NetAccessors {
     pub blob_names: Option<Names>,
     pub blobs: Option<Accessor<Shared>>,
     pub propagates: Option<Accessor<Bits>>,
-    /// Of `const vector<bool>&`, which has no elements to read.
-    pub needs_backward: Option<Accessor<()>>,
 }
 
 /// Accessors that give a pass its kind and its iteration.
@@ -113,7 +111,6 @@ impl NetAccessors {
             blob_names: Names::find(find, letter, "10blob_names"),
             blobs: Accessor::find(find, &net("5blobs")),
             propagates: Accessor::find(find, &net("20bottom_need_backward")),
-            needs_backward: Accessor::find(find, &net("19layer_need_backward")),
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::accessor::{Accessor, Blobs, Names, NetAccessors, PassAccessors};
 use crate::blob::Blob;
 use crate::caffe::{Caffe, Class};
 use crate::layer_type::{caffes_type, type_in};
-use crate::layout::{Bits, Shared, elements, is_readable};
+use crate::layout::{Shared, elements};
 
 /// A net during one of its calls: the net's thread is in the call, so the net lives and no other thread changes it.
 #[derive(Clone, Copy)]
@@ -95,8 +95,6 @@ pub struct Layer {
     pub bottoms: Vec<usize>,
     /// Whether the layer writes the diff of each bottom.
     pub propagates: Vec<bool>,
-    /// Whether the net's backward pass calls the layer: it does not where no parameter below learns.
-    pub needs_backward: bool,
     pub tops: Vec<usize>,
 }
 
@@ -166,13 +164,6 @@ impl Net {
         let inputs_and_outputs = self.read(self.of.bottoms)?.iter().zip(self.read(self.of.tops)?);
         // If Caffe lacks this accessor, no layer counts as writing a diff.
         let propagates = self.of.propagates.and_then(|get| self.read(get)).unwrap_or_default();
-        let needs_backward = self.of.needs_backward.and_then(|get| {
-            // SAFETY: the net's thread is in a call of the net (see `Net`).
-            let bits = unsafe { get.get(self.this) }.cast::<Bits>();
-            let is_there = bits.is_aligned() && is_readable(bits.addr(), size_of::<Bits>());
-            // SAFETY: the accessor returns a `vector<bool>`, and the net's thread is in a call of the net.
-            is_there.then(|| unsafe { (*bits).bits() }).flatten()
-        });
         // Each class is looked up once per net, a program's own too.
         let mut classes: HashMap<usize, Option<Class>> = HashMap::new();
         let mut layers = Vec::new();
@@ -193,7 +184,6 @@ impl Net {
                 bottoms: blobs(bottoms)?.iter().map(|blob| blob.addr()).collect(),
                 // SAFETY: the net's thread is in a call of the net (see `Net`).
                 propagates: propagates.get(number).and_then(|bits| unsafe { bits.bits() }).unwrap_or_default(),
-                needs_backward: needs_backward.as_ref().is_none_or(|bits| bits.get(number) != Some(&false)),
                 tops: blobs(tops)?.iter().map(|blob| blob.addr()).collect(),
             });
         }

@@ -42,7 +42,6 @@ impl Made {
             form: form(layer, net),
             bottoms: layer.bottoms.clone(),
             propagates: layer.propagates.clone(),
-            needs_backward: layer.needs_backward,
             tops: layer.tops.clone(),
             internals: internals.iter().map(|blob| blob.address()).collect(),
         };

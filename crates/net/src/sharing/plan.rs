@@ -35,8 +35,6 @@ pub struct Layer<'a> {
     pub bottoms: Vec<usize>,
     /// Whether `Backward` writes the diff of each bottom.
     pub propagates: Vec<bool>,
-    /// Whether the net's backward pass calls the layer.
-    pub needs_backward: bool,
     pub tops: Vec<usize>,
     /// The layer's blobs that are neither parameters nor tops.
     pub internals: Vec<usize>,
@@ -234,9 +232,9 @@ fn share_tops(
             Part::Data => {
                 let is_in = |blobs: &[usize], from: usize| blobs.iter().skip(from).any(|blob| group.contains(blob));
                 let reads = |layer: usize| {
-                    let Layer { kind, form, bottoms, tops, needs_backward, .. } = &layers[layer];
+                    let Layer { kind, form, bottoms, tops, .. } = &layers[layer];
                     let reads = reads(kind, *form);
-                    *needs_backward && (is_in(bottoms, reads.bottoms_from) || reads.tops && is_in(tops, 0))
+                    is_in(bottoms, reads.bottoms_from) || reads.tops && is_in(tops, 0)
                 };
                 let readers = || consumers().chain(writers(group, uses)).filter(|&layer| reads(layer));
                 // `Backward` calls the layers in the reverse order.
@@ -309,7 +307,7 @@ fn share_internals(
     for &blob in layer.internals.iter().filter(|blob| !kept.contains(blob)) {
         found.shared.extend(PARTS.map(|part| {
             // `Forward` does not use the diffs.
-            let until_backward = shares.internals == Internals::UntilBackward && layer.needs_backward;
+            let until_backward = shares.internals == Internals::UntilBackward;
             let lives_from_forward = until_backward && part == Part::Data;
             let waits = lives_from_forward && parks && !is_test;
             let lives = match () {

@@ -7,7 +7,6 @@ fn layer(kind: &str, bottoms: &[usize], tops: &[usize]) -> Layer<'static> {
         form: Form { is_in_place: bottoms.first() == tops.first(), tops: tops.len(), ..Form::default() },
         bottoms: bottoms.to_vec(),
         propagates: vec![true; bottoms.len()],
-        needs_backward: true,
         tops: tops.to_vec(),
         internals: vec![],
     }
@@ -79,23 +78,6 @@ fn in_training_an_activation_dies_after_the_last_call_that_reads_it() {
     assert_eq!(of_top(&layers), [Call::Forward(5)], "cuDNN's convolution does not read its top");
     layers[4].kind = "ReLU";
     assert_eq!(of_top(&layers), [Call::Backward(4)], "cuDNN's ReLU reads its top");
-}
-
-#[test]
-fn a_layer_that_the_backward_pass_leaves_out_reads_nothing_there() {
-    let mut layers = net();
-    for layer in &mut layers[..4] {
-        layer.needs_backward = false;
-    }
-    layers[2].internals = vec![20];
-    layers[2].kind = "Dropout";
-    let plan = plan(&layers, false, Mode::Parked, &NONE());
-    assert_eq!(ends(&plan, 1, Part::Data), [Call::Backward(4)], "the second convolution learns");
-    assert!(ends(&plan, 20, Part::Data).contains(&Call::Forward(2)));
-    layers[4].needs_backward = false;
-    layers[5].form.is_sum = true;
-    let plan = super::plan(&layers, false, Mode::Parked, &NONE());
-    assert_eq!(ends(&plan, 1, Part::Data), [Call::Forward(5)]);
 }
 
 #[test]
