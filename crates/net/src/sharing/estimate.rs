@@ -2,7 +2,6 @@
 #![expect(unsafe_code, reason = "contents are read, and pthread_self is called")]
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 
 use syncedmem_core::encoding::choose;
 use syncedmem_core::waited::Waited;
@@ -16,9 +15,10 @@ use crate::{library, naming};
 
 /// The plans of a net that does not share.
 pub struct Estimate {
-    /// For `all`, whose first part `gradients` would share, too, and for `parked`.
+    /// For `all`, a part of which `gradients` would share, too.
     all: Plan,
-    parked: Plan,
+    /// For `parked`. `None`: nothing can be parked, so it is the plan for `all`.
+    parked: Option<Plan>,
     /// The outputs of layers without inputs.
     sources: Vec<Blob>,
     is_test: bool,
@@ -76,6 +76,31 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The bytes of all blobs, and those that they would need, now and with twice the batch. Not whole: those that `gradients` would share.
+    fn figures(&self, items: u64, is_whole: bool) -> [(usize, usize); 2] {
+        let mut figures = [(0, 0); 2];
+        // The first iteration has the plan for what is expected, and the pages that it touches stay.
+        for by_contents in [false, true].into_iter().filter(|&by_contents| by_contents || self.is_measured()) {
+            let sizes = self.sizes(items, by_contents);
+            for (twice, (own, needed)) in figures.iter_mut().enumerate() {
+                let size =
+                    |at: usize| sizes[at].filter(|_| is_whole || self.with_gradients[at]).map(|sizes| sizes[twice]);
+                let (blocks, objects) = blocks(&self.placed, size);
+                let ends = offsets(&blocks).into_iter().zip(&blocks).map(|(at, block)| at + block.bytes);
+                *needed = ends.max().unwrap_or(0).max(*needed);
+                // An object with several blocks would have one without sharing.
+                let mut is_counted = vec![false; blocks.len()];
+                *own = 0;
+                for (_, [first, _], _) in objects {
+                    *own += if std::mem::replace(&mut is_counted[first], true) { 0 } else { blocks[first].bytes };
+                }
+            }
+        }
+        figures
+    }
+}
+
 /// The part of its bytes that an object's contents would take while they wait. `None`: they are not at the host.
 fn part_taken(placed: &Placed) -> Option<f64> {
     // SAFETY: the net's thread is at the end of a pass, and only that thread uses the net's objects.
@@ -96,7 +121,7 @@ fn part_taken(placed: &Placed) -> Option<f64> {
 }
 
 impl Estimate {
-    pub fn of([all, parked]: [Plan; 2], sources: Vec<Blob>, is_test: bool) -> Estimate {
+    pub fn of(all: Plan, parked: Option<Plan>, sources: Vec<Blob>, is_test: bool) -> Estimate {
         Estimate { all, parked, sources, is_test, noted: 0, passes: (0, 0) }
     }
 
@@ -105,7 +130,6 @@ impl Estimate {
         if is_backward && self.is_test {
             // A backward pass in phase TEST is an error with sharing, so nothing in this net can be shared.
             self.all.placed.clear();
-            self.parked.placed.clear();
             return (std::mem::replace(&mut self.noted, usize::MAX) != usize::MAX).then(|| self.line(net, 0));
         }
         // Later passes rarely touch more memory than the first two; an estimate after each would slow down small nets.
@@ -121,30 +145,18 @@ impl Estimate {
             return None;
         }
         self.noted = all;
-        if !is_backward {
-            self.parked.measure();
+        if let Some(parked) = self.parked.as_mut().filter(|_| !is_backward) {
+            parked.measure();
         }
         Some(self.line(net, items))
     }
 
     fn line(&self, net: Net, items: u64) -> String {
         let mut text = format!("\tsharing\t-\t{}\t{}\t{items}", net.address(), this_thread());
-        for (plan, is_whole) in [(&self.all, false), (&self.all, true), (&self.parked, true)] {
-            for twice in [0, 1] {
-                let (mut own, mut needed) = (0, 0);
-                // The first iteration has the plan for what is expected, and the pages that it touches stay.
-                for by_contents in [false, true].into_iter().filter(|&by_contents| by_contents || plan.is_measured()) {
-                    let sizes = plan.sizes(items, by_contents);
-                    let size = |at: usize| sizes[at].filter(|_| is_whole || plan.with_gradients[at]);
-                    let (blocks, objects) = blocks(&plan.placed, |at| size(at).map(|sizes| sizes[twice]));
-                    let ends = offsets(&blocks).into_iter().zip(&blocks).map(|(at, block)| at + block.bytes);
-                    needed = ends.max().unwrap_or(0).max(needed);
-                    // An object with several blocks would have one without sharing.
-                    let first: BTreeSet<usize> = objects.iter().map(|(_, [first, _], _)| *first).collect();
-                    own = first.iter().map(|&at| blocks[at].bytes).sum();
-                }
-                text += &format!("\t{own}\t{needed}");
-            }
+        let all = self.all.figures(items, true);
+        let parked = self.parked.as_ref().map_or(all, |parked| parked.figures(items, true));
+        for (own, needed) in [self.all.figures(items, false), all, parked].into_iter().flatten() {
+            text += &format!("\t{own}\t{needed}");
         }
         text
     }

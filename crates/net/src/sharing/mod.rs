@@ -214,11 +214,12 @@ fn possible(mode: Mode) -> Mode {
 /// The plan for `gradients` is that for `all` without the data of tops.
 fn estimate(made: &Made) -> Option<Estimate> {
     let with_gradients = |shared: &Shared| shared.part == Part::Diff || made.is_internal(shared.blob);
-    let plans = [Mode::All, Mode::Parked].map(|mode| {
-        let plan = plan(&made.layers, made.is_test, possible(mode), &HashSet::new()).shared;
+    let plan_for = |mode| {
+        let plan = plan(&made.layers, made.is_test, mode, &HashSet::new()).shared;
         estimate::Plan::of(plan.iter().map(|shared| (made.placed(shared), with_gradients(shared))))
-    });
-    Some(Estimate::of(plans, made.net.sources()?, made.is_test))
+    };
+    let parked = (!made.is_test && library::parks()).then(|| plan_for(Mode::Parked));
+    Some(Estimate::of(plan_for(Mode::All), parked, made.net.sources()?, made.is_test))
 }
 
 /// Wraps the layers. All of Caffe's classes can be wrapped; libsyncedmem excludes the objects that an unwrapped layer touches.
