@@ -117,7 +117,7 @@ class Screen:
         begin = text.find("libsyncedmem: memory of ")
         assert begin >= 0, f"there is no report: {text[-400:]}"
         self.text = text[begin:]
-        parts = ("\npeak ", " at the peak, by role\n", " at the peak, by holder\n", "\nat batch ", " of the run", "\nnothing worth doing")
+        parts = ("\npeak ", " at the peak, by role\n", " at the peak, by holder\n", "\nat batch ", " of the run", "worth doing")
         places = [self.text.find(part) for part in parts]
         assert -1 not in places and places == sorted(places), f"{places}: {self.text}"
         size = r"([\d.]+ [KMGT]?i?B)"
