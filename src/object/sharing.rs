@@ -171,10 +171,7 @@ impl SyncedMemory {
     /// Ends the sharing of the object, which keeps the block that it has.
     pub(super) fn unshare(&self) -> Result<(), Error> {
         // Compat: a constructor that was inlined from an old Caffe's header does not write the slow bit, by which an entry is found.
-        if !share::is_any() {
-            return Ok(());
-        }
-        if !self.is_shared()? {
+        if !share::is_any() || !self.is_shared()? {
             return Ok(());
         }
         let claim = self.claim_always()?;
@@ -245,7 +242,7 @@ impl SyncedMemory {
         Ok(block)
     }
 
-    /// For a layer that asks for data and does not read them, an address that stands for contents that have no block.
+    /// The address that a layer gets for contents without a block, if it asks for data that it does not read.
     #[cold]
     pub(super) fn unread(&self, access: Access) -> Result<Option<NonNull<c_void>>, Error> {
         let asks = access == Access::Read && Executing::now() == Executing::LayerWithoutReads;

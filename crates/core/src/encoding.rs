@@ -4,11 +4,11 @@
 /// How words are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// For each run of equal words the word and the length of the run.
+    /// The word and the length of each run of equal words.
     Runs,
     /// A bit for each word, then each word that is not zero.
     Zeros,
-    /// For each block of 32 words a byte, the bits of a difference, then for each block the smallest word and the differences to it.
+    /// The bits of a difference in each block of 32 words, a byte each; then each block's smallest word and the differences to it.
     Small,
 }
 
@@ -297,7 +297,7 @@ mod tests {
         let mostly_zeros: Vec<u32> = (0..32_000).map(|_| if next() % 2 == 0 { 0 } else { next() | 1 }).collect();
         let others = mostly_zeros.iter().filter(|&&word| word != 0).count();
         let mask: Vec<u32> = (0..32_000).map(|_| next() % 2).collect();
-        // Of each block's 32 words the largest is 31 + 3 * 31 more than the smallest.
+        // The largest of a block's 32 words is 31 + 3 * 31 more than the smallest.
         let indices: Vec<u32> = (0..32_000).map(|at| at + at % 32 * 3).collect();
         let constants: Vec<u32> = (0..32_000).map(|at| 0x3F80_0000 + at / 1000).collect();
         for (words, encoding, taken) in [

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Of the duplicates, of the contents that were encoded by small differences between neighbours (runs are such), and of those by their zeros:
-/// the number, the bytes, and the bytes that they took.
+/// The number of contents, their bytes, and the bytes that they took: of duplicates, of those encoded by small differences (runs of equal words
+/// are such), and of those encoded by their zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Waited(pub [[u64; 3]; 3]);

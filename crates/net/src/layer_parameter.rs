@@ -20,7 +20,7 @@ pub unsafe fn is_sum(layer: *const c_void, caffe: &'static Caffe) -> bool {
 const SUM: u64 = 1;
 
 /// # Safety
-/// As for [`is_sum`].
+/// The caller guarantees what [`is_sum`] asks for.
 unsafe fn serialized(layer: *const c_void, caffe: &'static Caffe) -> Option<Vec<u8>> {
     /// In every Caffe whose layers have a `LayerParameter`, it follows the address of the table of virtual functions.
     const OFFSET: usize = size_of::<usize>();

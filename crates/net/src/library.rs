@@ -171,7 +171,7 @@ pub fn executing(what: u32, step: u64) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Figures {
-    /// Of the host and of devices: bytes that the arenas needed, the most that were used at once, and the most that the shared objects would
+    /// Figures of the host and of devices: bytes that the arenas needed, the most that were used at once, and the most that the shared objects would
     /// have had at once without sharing.
     pub sides: [[u64; 3]; 2],
     /// When most bytes were parked.
@@ -182,7 +182,7 @@ impl Figures {
     pub const NONE: Figures = Figures { sides: [[0; 3]; 2], parked: Waited([[0; 3]; 3]) };
 }
 
-/// Also returns the addresses of the sentences of objects that were touched outside of layers.
+/// Returns the figures, and the addresses of the sentences of objects that were touched outside of layers.
 pub fn figures() -> (Figures, Vec<usize>) {
     function!(SHARING: fn(*mut Figures, *mut usize, usize) -> usize, c"_ZN9syncedmem7sharingEPmS0_m");
     let (mut figures, mut touched) = (Figures::NONE, vec![0; 100]);

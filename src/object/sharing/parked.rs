@@ -50,13 +50,13 @@ pub struct Lent {
     is_left: AtomicBool,
 }
 
-// SAFETY: the block belongs to an object or to the parked ones, not to a thread; it does not change while it is lent.
+// SAFETY: the block belongs to an object or to the parked ones, not to a thread.
 unsafe impl Send for Lent {}
-// SAFETY: as above.
+// SAFETY: the block does not change while it is lent.
 unsafe impl Sync for Lent {}
-// SAFETY: parked contents belong to an object, not to a thread, and do not change.
+// SAFETY: parked contents belong to an object, not to a thread.
 unsafe impl Send for Parked {}
-// SAFETY: as above.
+// SAFETY: parked contents do not change.
 unsafe impl Sync for Parked {}
 
 impl Drop for Lent {

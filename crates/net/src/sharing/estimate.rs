@@ -15,9 +15,9 @@ use crate::{library, naming};
 
 /// The plans of a net that does not share.
 pub struct Estimate {
-    /// For `all`, a part of which `gradients` would share, too.
+    /// The plan for `all`, a part of which `gradients` would share, too.
     all: Plan,
-    /// For `parked`. `None`: nothing can be parked, so it is the plan for `all`.
+    /// The plan for `parked`. `None`: nothing can be parked, so it is that for `all`.
     parked: Option<Plan>,
     /// The outputs of layers without inputs.
     sources: Vec<Blob>,
@@ -56,7 +56,7 @@ impl Plan {
         self.taken.iter().any(Option::is_some)
     }
 
-    /// For each that is used its size, and that for twice the batch, by its contents where they were measured or else as expected.
+    /// The sizes of each blob that is used, now and for twice the batch, by its contents where they were measured or else as expected.
     fn sizes(&self, items: u64, by_contents: bool) -> Vec<Option<[Size; 2]>> {
         let size = |(placed, part): (&Placed, &Option<f64>)| {
             let object = placed.object()?;
@@ -74,10 +74,9 @@ impl Plan {
         };
         self.placed.iter().zip(&self.taken).map(size).collect()
     }
-}
 
-impl Plan {
-    /// The bytes of all blobs, and those that they would need, now and with twice the batch. Not whole: those that `gradients` would share.
+    /// The bytes of all blobs, and those that they would need, now and with twice the batch; unless `is_whole`, of those alone that
+    /// `gradients` would share.
     fn figures(&self, items: u64, is_whole: bool) -> [(usize, usize); 2] {
         let mut figures = [(0, 0); 2];
         // The first iteration has the plan for what is expected, and the pages that it touches stay.
@@ -108,7 +107,7 @@ fn part_taken(placed: &Placed) -> Option<f64> {
     let twins = || {
         // A blob that is made of others has them as its twins; a single one is compared.
         let [twin] = placed.twins[..] else { return Some(!placed.twins.is_empty()) };
-        // SAFETY: as above.
+        // SAFETY: the net's thread is at the end of a pass, and only that thread uses the net's objects.
         Some(unsafe { twin.memory()?[placed.part].sample() }.as_ref() == Some(&sample))
     };
     if twins() == Some(true) {

@@ -1,7 +1,7 @@
-//! Reuses the memory of blobs whose contents are no longer needed, if `SYNCEDMEM_SHARE` is `gradients` or `all`.
+//! Reuses the memory of blobs whose contents are no longer needed or, if `SYNCEDMEM_SHARE` is `parked`, wait for `Backward`.
 //!
-//! At the end of `Net::Init` the net is read, [`plan`] finds the call after which each blob's contents are no longer needed, and each layer
-//! of the plan gets a [`shim`] that discards them. libsyncedmem excludes an object from sharing that is touched outside of layers' calls.
+//! At the end of `Net::Init` the net is read, [`plan`] finds the calls after which each blob's contents are no longer needed or wait, and each
+//! layer of the plan gets a [`shim`] that discards or parks them. libsyncedmem excludes an object from sharing that is touched outside of layers' calls.
 //! The plan gives an [`estimate`] of what sharing would save if the setting is off.
 #![expect(unsafe_code, reason = "layers are wrapped")]
 

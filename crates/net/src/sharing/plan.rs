@@ -1,4 +1,4 @@
-//! After which call of which layer the contents of each blob are no longer needed. Pure: blobs are numbers.
+//! The calls of layers after which the contents of each blob are no longer needed, or wait. Pure: blobs are numbers.
 
 use std::collections::{HashMap, HashSet};
 

@@ -91,7 +91,7 @@ pub struct Form {
     pub is_cudnn: bool,
     /// An Eltwise layer that adds.
     pub is_sum: bool,
-    /// Its first top is its first bottom.
+    /// Whether the layer's first top is its first bottom.
     pub is_in_place: bool,
     pub tops: usize,
 }
